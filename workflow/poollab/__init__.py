@@ -1,0 +1,12 @@
+"""
+Poollab measures whether a larger Postgres connection pool makes the whole operation faster.
+
+Flow, one way: study -> plan -> lab -> run (load) -> data -> stats -> report -> publish.
+"""
+
+__version__ = "0.1.0"
+
+#: What a number means. Raise it when a stamp, a window, a counter or the warm-up changes its meaning:
+#: results of another method are refused, never averaged in.
+#: 1  first method: five stamps, zero at the first scheduled arrival, counters from zero to the last release.
+METHOD_VERSION = 1

@@ -1,0 +1,1 @@
+"""Arrow schemas with their history, and files that are complete or absent."""

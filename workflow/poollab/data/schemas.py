@@ -1,0 +1,173 @@
+"""
+The shape of every file of results.
+
+Format history (each file carries its number as `poollab_format` in the Arrow metadata):
+    1  first format
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+FORMAT_VERSION: Final = 1
+
+#: The five stamps, in the order in which a request passes them; nanoseconds since the first
+#: scheduled arrival of the measurement (negative in the warm-up), null where never reached.
+STAMPS: Final = ("scheduled_ns", "started_ns", "acquired_ns", "result_ns", "released_ns")
+
+#: Intervals that add up to the overall time, as (name, from stamp, to stamp).
+INTERVALS: Final = (
+    ("scheduling_delay", "scheduled_ns", "started_ns"),
+    ("acquisition_wait", "started_ns", "acquired_ns"),
+    ("query_round_trip", "acquired_ns", "result_ns"),
+    ("release", "result_ns", "released_ns"),
+)
+OVERALL: Final = ("overall", "scheduled_ns", "released_ns")
+
+#: How a request can end; each ends in exactly one way.
+STATUSES: Final = ("ok", "error", "acquire_timeout", "query_timeout", "unfinished")
+
+#: How a run can end; `ok` stands alone, the others may stand together.
+RUN_STATUSES: Final = ("ok", "generator-late", "overloaded", "host-busy", "errors", "unclean")
+
+_WORD = pa.dictionary(pa.int8(), pa.string())
+
+#: cells/<cell>/requests.parquet and warmup.parquet: one row for each scheduled request.
+REQUESTS: Final = pa.schema(
+    [
+        pa.field("request", pa.int32(), nullable=False),
+        *[pa.field(name, pa.int64(), nullable=name != "scheduled_ns") for name in STAMPS],
+        pa.field("status", _WORD, nullable=False),
+        pa.field("error_class", pa.string()),
+        pa.field("connection", pa.int32()),  # number of the connection, in order of establishment from 0
+        pa.field("connection_use", pa.int32()),  # how often this connection was used so far in this file, from 1
+    ]
+)
+
+_KEYS = [
+    pa.field("cell", pa.string(), nullable=False),
+    pa.field("workload", pa.string(), nullable=False),
+    pa.field("arm", pa.string(), nullable=False),
+    pa.field("limits", pa.string(), nullable=False),
+    pa.field("repeat", pa.int32(), nullable=False),
+]
+
+#: requests.parquet: the rows of all cells, each with its cell, block and place in the executed order.
+ALL_REQUESTS: Final = pa.schema(
+    [*_KEYS, pa.field("block", pa.int32(), nullable=False), pa.field("position", pa.int32(), nullable=False), *REQUESTS]
+)
+
+_SIDE = [
+    ("cpu_ns", pa.int64()),
+    ("periods", pa.int64()),
+    ("throttled", pa.int64()),
+    ("throttled_ns", pa.int64()),
+    ("memory_bytes", pa.int64()),
+    ("anon_bytes", pa.int64()),
+    ("file_bytes", pa.int64()),
+    ("shmem_bytes", pa.int64()),
+    ("kernel_bytes", pa.int64()),
+]
+
+#: cells/<cell>/samples.parquet: readings during the run; counters are the kernel's totals.
+SAMPLES: Final = pa.schema(
+    [
+        pa.field("at_ns", pa.int64(), nullable=False),  # since the first scheduled arrival
+        *[pa.field(f"{side}_{name}", kind) for side in ("database", "generator") for name, kind in _SIDE],
+        pa.field("host_busy_ns", pa.int64()),  # CPU time of the whole host that was not idle
+        pa.field("host_steal_ns", pa.int64()),
+        pa.field("host_runnable", pa.int32()),
+        pa.field("host_available_bytes", pa.int64()),
+    ]
+)
+
+
+def _interval_columns(suffix: str, kind: pa.DataType) -> list[pa.Field]:
+    return [pa.field(f"{name}_{suffix}", kind) for name in [i[0] for i in INTERVALS] + ["overall"]]
+
+
+#: Columns that runs and conditions share. Means are over requests with status ok and add up;
+#: percentiles are nearest rank. `_of_cap` is a share from 0 to 1 of the CPU cap.
+_NUMBERS = [
+    pa.field("requests", pa.int64(), nullable=False),  # scheduled
+    pa.field("requests_ok", pa.int64(), nullable=False),
+    *[pa.field(f"requests_{s}", pa.int64(), nullable=False) for s in STATUSES[1:]],
+    pa.field("observed_s", pa.float64()),  # from zero to the later of window end and last release
+    pa.field("offered_per_s", pa.float64()),
+    pa.field("achieved_per_s", pa.float64()),
+    *_interval_columns("mean_ns", pa.float64()),
+    *[pa.field(f"overall_p{q}_ns", pa.int64()) for q in (50, 95, 99)],
+    *[pa.field(f"overall_beyond_p{q}", pa.int64()) for q in (50, 95, 99)],  # requests slower than that percentile's value
+    pa.field("overall_max_ns", pa.int64()),
+    pa.field("scheduling_delay_p99_ns", pa.int64()),
+    pa.field("scheduling_delay_max_ns", pa.int64()),
+    *[
+        pa.field(f"{side}_{name}", kind)
+        for side in ("database", "generator")
+        for name, kind in (
+            ("cap_cores", pa.float64()),  # null: uncapped
+            ("cpu_cores", pa.float64()),
+            ("cpu_of_cap", pa.float64()),
+            ("periods", pa.int64()),
+            ("throttled", pa.int64()),
+            ("throttle_ratio", pa.float64()),
+            ("throttled_s", pa.float64()),
+            ("memory_start_bytes", pa.int64()),
+            ("memory_mean_bytes", pa.float64()),
+            ("memory_max_bytes", pa.int64()),
+            ("anon_mean_bytes", pa.float64()),
+            ("shmem_mean_bytes", pa.float64()),
+            ("kernel_mean_bytes", pa.float64()),
+            ("page_cache_mean_bytes", pa.float64()),
+        )
+    ],
+]
+
+#: runs.parquet and runs.csv: one row for each cell that was measured.
+RUNS: Final = pa.schema(
+    [
+        *_KEYS,
+        pa.field("position", pa.int32(), nullable=False),  # place in the executed order, from 1
+        pa.field("block", pa.int32(), nullable=False),
+        pa.field("client", pa.string(), nullable=False),
+        pa.field("pool_size", pa.int32(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),  # ok, or the statuses joined by "+"
+        pa.field("reasons", pa.string(), nullable=False),  # sentences joined by "; ", empty for ok
+        pa.field("started_at", pa.timestamp("ms", tz="UTC"), nullable=False),
+        pa.field("connections_used", pa.int32()),
+        pa.field("sessions_before", pa.int32()),
+        pa.field("sessions_after", pa.int32()),
+        pa.field("plan_settled", pa.string()),
+        pa.field("first_lateness_p99_ns", pa.int64()),  # of the first request of each arrival instant
+        pa.field("schedule_hash", pa.string(), nullable=False),
+        pa.field("settings_hash", pa.string(), nullable=False),
+        *_NUMBERS,
+    ]
+)
+
+#: conditions.parquet and conditions.csv: one row for each condition, over its runs with status ok.
+#: Percentiles pool the requests of those runs; `_run_min` and `_run_max` are the smallest and largest
+#: per-run value and no confidence interval.
+CONDITIONS: Final = pa.schema(
+    [
+        *_KEYS[1:4],
+        pa.field("client", pa.string(), nullable=False),
+        pa.field("pool_size", pa.int32(), nullable=False),
+        pa.field("runs_planned", pa.int32(), nullable=False),
+        pa.field("runs_measured", pa.int32(), nullable=False),
+        pa.field("runs_ok", pa.int32(), nullable=False),
+        pa.field("blocks", pa.int32(), nullable=False),
+        pa.field("connections_used_max", pa.int32()),
+        *_NUMBERS,
+        *[
+            pa.field(f"{name}_run_{end}_ns", pa.int64())
+            for name in ("overall_p50", "overall_p95", "overall_p99", "scheduling_delay_p99")
+            for end in ("min", "max")
+        ],
+        *[
+            pa.field(f"{name}_mean_run_{end}_ns", pa.float64())
+            for name in [i[0] for i in INTERVALS] + ["overall"]
+            for end in ("min", "max")
+        ],
+    ]
+)

@@ -1,0 +1,56 @@
+"""
+Proof of a CPU cap: burn CPU inside it and see what the kernel lets through.
+
+Run as a program it keeps one CPU busy for a number of seconds; it imports nothing heavy, since its own
+start is charged to the cap as well.
+"""
+
+import math
+import os
+import sys
+import time
+
+from poollab.lab.base import Caps, Counters, Proof
+
+#: A cap holds when the burn used at most this much of it; accounting has the grain of a period.
+TOLERANCE = 1.05
+
+
+def burners(caps: Caps) -> int:
+    """Return how many busy loops it takes to press against a cap (one more than it allows)."""
+    return min(math.ceil(caps.cores or 0) + 1, os.cpu_count() or 1)
+
+
+def judge(caps: Caps, wanted: Caps, before: Counters, after: Counters) -> Proof:
+    """Compare what was burnt between two readings with the cap that was read back."""
+    cores = throttled = None
+    if before.cpu_ns is not None and after.cpu_ns is not None:
+        cores = (after.cpu_ns - before.cpu_ns) / (after.at_ns - before.at_ns)
+    if before.throttled is not None and after.throttled is not None:
+        throttled = after.throttled - before.throttled
+    if (caps.quota_us, caps.period_us if wanted.cores else None) != (wanted.quota_us, wanted.period_us if wanted.cores else None):
+        return Proof(caps, False, cores, throttled, f"asked for {describe(wanted)}, the kernel holds {describe(caps)}")
+    if caps.memory_bytes != wanted.memory_bytes:
+        return Proof(caps, False, cores, throttled, f"asked for {wanted.memory_bytes} bytes of memory, the kernel holds {caps.memory_bytes}")
+    if caps.cores is None:
+        return Proof(caps, True, cores, throttled, "no CPU cap asked for")
+    if caps.cores >= (os.cpu_count() or 1):
+        return Proof(caps, True, cores, throttled, "the cap is not below this machine's CPUs, so a burn cannot prove it")
+    held = cores is not None and cores <= caps.cores * TOLERANCE and bool(throttled)
+    return Proof(caps, held, cores, throttled, "" if held else f"a burn got {cores} cores, throttled {throttled} times")
+
+
+def describe(caps: Caps) -> str:
+    """Say a CPU cap in words."""
+    return "no CPU cap" if caps.cores is None else f"{caps.cores:g} cores ({caps.quota_us} of {caps.period_us} us)"
+
+
+def main(seconds: float) -> None:
+    """Keep one CPU busy."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

@@ -1,0 +1,325 @@
+"""
+Control groups, version 1 and 2, behind one class: caps in the kernel's units, counters, membership.
+
+The two versions differ in file names and units: v1 counts CPU in ns (cpuacct.usage) and throttled time
+in ns, v2 in us. Sources: Linux Documentation/admin-guide/cgroup-v1, cgroup-v2.rst, scheduler/sched-bwc.rst.
+"""
+
+import errno
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from poollab.errors import LabError
+from poollab.lab.base import Caps, Counters
+
+CONTROLLERS = ("cpu", "cpuacct", "memory")
+#: v1 reports "no limit" as the largest page-aligned value; anything near it means none.
+_NO_LIMIT = 2**60
+
+
+def mounts(proc: Path = Path("/proc")) -> dict[str, tuple[Path, str]]:
+    """
+    Map each v1 controller, and "unified" for v2, to (mount point, root of the mount in the hierarchy).
+
+    The root matters inside containers, where the mount may start below the hierarchy's own root.
+    """
+    found: dict[str, tuple[Path, str]] = {}
+    for line in (proc / "self" / "mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        root, point = before.split(" ")[3:5]
+        place = (Path(point.encode().decode("unicode_escape")), root)
+        if kind == "cgroup2":
+            found.setdefault("unified", place)
+        elif kind == "cgroup":
+            for name in options.split(" ")[-1].split(","):
+                if name in CONTROLLERS:
+                    found.setdefault(name, place)
+    return found
+
+
+def _membership(pid: int | str, proc: Path = Path("/proc")) -> dict[str, str]:
+    """Map each controller ("unified" for v2) to the path of the group in which a process lives."""
+    paths = {}
+    for line in (proc / str(pid) / "cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        for name in names.split(",") if names else ["unified"]:
+            paths[name] = path
+    return paths
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group; `dirs` maps cpu, cpuacct and memory to their folders (all the same one on v2)."""
+
+    version: int
+    dirs: dict[str, Path]
+
+    @classmethod
+    def of_pid(cls, pid: int | str, proc: Path = Path("/proc")) -> "Group | None":
+        """Find the group of a process as this host's files show it; None where they cannot be seen."""
+        try:
+            where, paths = mounts(proc), _membership(pid, proc)
+        except OSError:
+            return None
+        names = CONTROLLERS if "cpu" in where else ("unified",)
+        dirs = {}
+        for name in names:
+            if name not in where or name not in paths:
+                return None
+            point, root = where[name]
+            inner = paths[name]
+            if root != "/" and (inner == root or inner.startswith(root + "/")):
+                inner = inner[len(root) :]
+            dirs[name] = point / inner.lstrip("/")
+        if not all(d.is_dir() for d in dirs.values()):
+            return None
+        if names == CONTROLLERS:
+            return cls(1, dirs)
+        return cls(2, dict.fromkeys(CONTROLLERS, dirs["unified"]))
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Group":
+        """Rebuild a group from a lab record."""
+        return cls(data["version"], {k: Path(v) for k, v in data["dirs"].items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"version": self.version, "dirs": {k: str(v) for k, v in self.dirs.items()}}
+
+    @property
+    def folders(self) -> list[Path]:
+        """The group's folders, each once."""
+        return list(dict.fromkeys(self.dirs.values()))
+
+    def child(self, *names: str) -> "Group":
+        """Return the group below this one; it need not exist yet."""
+        return Group(self.version, {k: v.joinpath(*names) for k, v in self.dirs.items()})
+
+    def exists(self) -> bool:
+        """Tell whether any of the group's folders is there."""
+        return any(folder.is_dir() for folder in self.folders)
+
+    def create(self) -> None:
+        """Make the group's folders; raises OSError where this user may not."""
+        for folder in self.folders:
+            folder.mkdir(exist_ok=True)
+
+    def delegate(self) -> None:
+        """Let children have the CPU and memory controllers (v2 asks for it at each level)."""
+        if self.version == 2:  # noqa: PLR2004 - the version number
+            (self.dirs["cpu"] / "cgroup.subtree_control").write_text("+cpu +memory")
+
+    def enter(self, pid: int = 0) -> None:
+        """Move a process (0: this one) into the group; later children follow it."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def procs(self) -> list[int]:
+        """List the processes in the group; empty when it is gone."""
+        try:
+            return [int(line) for line in (self.dirs["cpu"] / "cgroup.procs").read_text().split()]
+        except FileNotFoundError:
+            return []
+
+    def remove(self, patience_s: float = 5.0) -> int:
+        """Remove the group's folders; return how many there were. Processes must have ended before."""
+        removed, deadline = 0, time.monotonic() + patience_s
+        for folder in self.folders:
+            while True:
+                try:
+                    folder.rmdir()
+                    removed += 1
+                except FileNotFoundError:
+                    pass
+                except OSError as error:
+                    # A process that has just died still holds its group for a moment.
+                    if error.errno == errno.EBUSY and time.monotonic() < deadline:
+                        time.sleep(0.02)
+                        continue
+                    raise
+                break
+        return removed
+
+    def set_caps(self, caps: Caps) -> None:
+        """
+        Write caps into the live group.
+
+        Raises:
+            LabError: the kernel refuses a value; says which file, value and reason.
+        """
+        quota = caps.quota_us if caps.quota_us is not None else -1
+        period = caps.period_us or 100_000
+        if self.version == 1:
+            # An uncapped quota in between keeps every intermediate pair of values legal.
+            self._write("cpu", "cpu.cfs_quota_us", "-1")
+            self._write("cpu", "cpu.cfs_period_us", str(period))
+            self._write("cpu", "cpu.cfs_quota_us", str(quota))
+            self._set_memory_v1(caps.memory_bytes)
+        else:
+            self._write("cpu", "cpu.max", f"{'max' if quota < 0 else quota} {period}")
+            self._write("memory", "memory.max", "max" if caps.memory_bytes is None else str(caps.memory_bytes))
+            self._write_optional("memory.swap.max", "max" if caps.memory_bytes is None else "0")
+
+    def _set_memory_v1(self, size: int | None) -> None:
+        # Memory plus swap may never be below memory alone, so it is lifted first and lowered last.
+        self._write_optional("memory.memsw.limit_in_bytes", "-1")
+        self._write("memory", "memory.limit_in_bytes", str(-1 if size is None else size))
+        if size is not None:
+            self._write_optional("memory.memsw.limit_in_bytes", str(size))
+
+    def read_caps(self) -> Caps:
+        """Return the caps that the kernel holds for this group itself."""
+        if self.version == 1:
+            quota, period = (int(self._read("cpu", f"cpu.cfs_{n}_us")) for n in ("quota", "period"))
+            memory = int(self._read("memory", "memory.limit_in_bytes"))
+            return Caps(None if quota < 0 else quota, period, None if memory >= _NO_LIMIT else memory)
+        quota_text, period_text = (self._read("cpu", "cpu.max") or "max 100000").split()
+        memory_text = self._read("memory", "memory.max") or "max"
+        return Caps(
+            None if quota_text == "max" else int(quota_text),
+            int(period_text),
+            None if memory_text == "max" else int(memory_text),
+        )
+
+    def tightest_caps(self) -> Caps:
+        """Return the caps that bind here: an ancestor may allow less than the group itself."""
+        caps = self._caps_or_none()
+        found = [caps] if caps else []
+        here = self
+        while all(len(d.parts) > 1 and (d.parent / "cgroup.procs").exists() for d in here.dirs.values()):
+            here = Group(here.version, {k: v.parent for k, v in here.dirs.items()})
+            caps = here._caps_or_none()  # noqa: SLF001 - another object of this class
+            found += [caps] if caps else []
+        cpu = min((c for c in found if c.cores is not None), key=lambda c: c.cores or 0, default=Caps(None, None, None))
+        memory = min((c.memory_bytes for c in found if c.memory_bytes is not None), default=None)
+        return Caps(cpu.quota_us, cpu.period_us, memory)
+
+    def _caps_or_none(self) -> Caps | None:
+        try:
+            return self.read_caps()
+        except (OSError, ValueError):
+            return None
+
+    def counters(self) -> "CgroupCounters":
+        """Return a reader that keeps the counter files open."""
+        return CgroupCounters(self)
+
+    def _read(self, controller: str, name: str) -> str:
+        return (self.dirs[controller] / name).read_text().strip()
+
+    def _write(self, controller: str, name: str, value: str) -> None:
+        path = self.dirs[controller] / name
+        try:
+            path.write_text(value)
+        except OSError as error:
+            raise LabError(f"{path} refuses {value!r} ({error.strerror}); is another cap above it tighter?") from None
+
+    def _write_optional(self, name: str, value: str) -> None:
+        """Swap accounting is a kernel option; without it there is nothing to cap."""
+        path = self.dirs["memory"] / name
+        if path.exists():
+            path.write_text(value)
+
+
+_V1_FILES = ("cpuacct/cpuacct.usage", "cpu/cpu.stat", "memory/memory.usage_in_bytes", "memory/memory.stat", "memory/memory.oom_control")
+_V2_FILES = ("cpu/cpu.stat", "memory/memory.current", "memory/memory.stat", "memory/memory.events")
+
+
+class CgroupCounters:
+    """A CounterSource over one group's files, opened once and read in place."""
+
+    def __init__(self, group: Group) -> None:
+        self._version = group.version
+        names = _V1_FILES if group.version == 1 else _V2_FILES
+        self._files = {name.partition("/")[2]: _open(group.dirs[name.partition("/")[0]] / name.partition("/")[2]) for name in names}
+        if group.version == 1:
+            self._files["memory.kmem.usage_in_bytes"] = _open(group.dirs["memory"] / "memory.kmem.usage_in_bytes")
+
+    def read(self) -> Counters:
+        """Return the present values; a file that is not there gives None, never 0."""
+        return parse_v1(self._text, time.monotonic_ns()) if self._version == 1 else parse_v2(self._text, time.monotonic_ns())
+
+    def read_cpu(self) -> int | None:
+        """Return CPU use so far in nanoseconds."""
+        if self._version == 1:
+            return _number(self._text("cpuacct.usage"))
+        usage = _table(self._text("cpu.stat")).get("usage_usec")
+        return None if usage is None else usage * 1000
+
+    def _text(self, name: str) -> str | None:
+        fd = self._files.get(name)
+        if fd is None:
+            return None
+        try:
+            return os.pread(fd, 16384, 0).decode()
+        except OSError as error:
+            raise LabError(f"the counters of a capped group cannot be read any more ({error.strerror})") from None
+
+    def close(self) -> None:
+        """Close the files."""
+        for fd in self._files.values():
+            if fd is not None:
+                os.close(fd)
+        self._files = {}
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _open(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.strip().isdigit() else None
+
+
+def _table(text: str | None) -> dict[str, int]:
+    pairs = (line.split(" ") for line in (text or "").splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].lstrip("-").isdigit()}  # noqa: PLR2004
+
+
+def parse_v1(text: Any, at_ns: int) -> Counters:
+    """Make counters from a function that returns the text (or None) of each v1 file."""
+    cpu, memory = _table(text("cpu.stat")), _table(text("memory.stat"))
+    # total_ sums over the group's own children; without hierarchy only the plain names exist.
+    pick = lambda name: memory.get(f"total_{name}", memory.get(name))  # noqa: E731
+    return Counters(
+        at_ns=at_ns,
+        cpu_ns=_number(text("cpuacct.usage")),
+        periods=cpu.get("nr_periods"),
+        throttled=cpu.get("nr_throttled"),
+        throttled_ns=cpu.get("throttled_time"),
+        memory_bytes=_number(text("memory.usage_in_bytes")),
+        anon_bytes=pick("rss"),
+        file_bytes=pick("cache"),
+        shmem_bytes=pick("shmem"),
+        kernel_bytes=_number(text("memory.kmem.usage_in_bytes")),
+        oom_kills=_table(text("memory.oom_control")).get("oom_kill"),
+    )
+
+
+def parse_v2(text: Any, at_ns: int) -> Counters:
+    """Make counters from a function that returns the text (or None) of each v2 file."""
+    cpu, memory = _table(text("cpu.stat")), _table(text("memory.stat"))
+    usage, throttled = cpu.get("usage_usec"), cpu.get("throttled_usec")
+    return Counters(
+        at_ns=at_ns,
+        cpu_ns=None if usage is None else usage * 1000,
+        periods=cpu.get("nr_periods"),
+        throttled=cpu.get("nr_throttled"),
+        throttled_ns=None if throttled is None else throttled * 1000,
+        memory_bytes=_number(text("memory.current")),
+        anon_bytes=memory.get("anon"),
+        file_bytes=memory.get("file"),
+        shmem_bytes=memory.get("shmem"),
+        kernel_bytes=memory.get("kernel"),
+        oom_kills=_table(text("memory.events")).get("oom_kill"),
+    )

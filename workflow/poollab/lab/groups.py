@@ -1,0 +1,116 @@
+"""Find a place in the machine's control groups where this user may cap two sides."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from poollab.lab import procs
+from poollab.lab.base import Caps, Counters
+from poollab.lab.cgroup import Group
+from poollab.lab.place import PREFIX
+
+SIDES = ("database", "generator")
+
+
+def make(token: str) -> tuple[Group | None, str]:
+    """
+    Make the lab's group with a child for each side.
+
+    Returns the group (None where this user may not) and one line that says where, or why not.
+    On v2 a group that holds processes cannot hand controllers down, so the search goes upwards from
+    this process's own group to the first ancestor that can.
+    """
+    own = Group.of_pid("self")
+    if own is None:
+        return None, "this machine shows no cgroup cpu and memory controllers"
+    reason = "no cgroup of this user's own"
+    for parent in parents(own):
+        group = parent.child(f"{PREFIX}{token}")
+        try:
+            if parent.version == 2 and "cpu" not in _subtree(parent):  # noqa: PLR2004 - the version number
+                parent.delegate()
+            group.create()
+            group.delegate()
+            for side in SIDES:
+                group.child(side).create()
+        except OSError as error:
+            reason = f"{error.filename}: {error.strerror}"
+            remove(group)
+            continue
+        return group, f"cgroup v{group.version} below {parent.dirs['cpu']}"
+    return None, f"caps need a writable cgroup ({reason}); run as root, or in a delegated scope"
+
+
+def parents(own: Group) -> list[Group]:
+    """List the groups below which a lab's group may hang: on v2 this process's own and all above it."""
+    if own.version == 1:
+        return [own]
+    found, here = [], own
+    while (here.dirs["cpu"] / "cgroup.controllers").exists():
+        found.append(here)
+        here = Group(here.version, {k: v.parent for k, v in here.dirs.items()})
+    return found
+
+
+def _subtree(group: Group) -> str:
+    return (group.dirs["cpu"] / "cgroup.subtree_control").read_text()
+
+
+def remove(group: Group) -> int:
+    """Remove the lab's group and its children; return how many folders went."""
+    count = 0
+    for part in (*(group.child(side) for side in SIDES), group):
+        if part.exists():
+            count += part.remove()
+    return count
+
+
+def scope_prefix(token: str, side: str, caps: Caps) -> list[str]:
+    """
+    Return the start of a command that runs a side in a capped systemd scope of the user's own.
+
+    This is how an ordinary user may cap a process on cgroup v2 with a user manager; the caps are read
+    back from the scope's own group like any others.
+    """
+    words = ["systemd-run", "--user", "--scope", "--quiet", "--collect", f"--unit={PREFIX}{token}-{side}-{time.monotonic_ns()}"]
+    if caps.cores is not None and caps.period_us:
+        words += ["-p", f"CPUQuota={caps.cores * 100:g}%", "-p", f"CPUQuotaPeriodSec={caps.period_us}us"]
+    if caps.memory_bytes is not None:
+        words += ["-p", f"MemoryMax={caps.memory_bytes}", "-p", "MemorySwapMax=0"]
+    return words
+
+
+def scopes_work() -> bool:
+    """Tell whether this user's systemd manager starts scopes (never for root, who has groups of their own)."""
+    if os.geteuid() == 0 or shutil.which("systemd-run") is None or not Path("/run/systemd/system").is_dir():
+        return False
+    try:
+        trial = subprocess.run(
+            ["systemd-run", "--user", "--scope", "--quiet", "--collect", "true"], capture_output=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return trial.returncode == 0
+
+
+class TreeCounters:
+    """
+    A CounterSource for a side without a group: CPU of a process and all below it.
+
+    Resolution is one clock tick (10 ms as a rule); memory and throttling are unknown here.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+
+    def read(self) -> Counters:
+        """Return CPU use; everything else is None."""
+
+
+        return Counters(at_ns=time.monotonic_ns(), cpu_ns=self.read_cpu())
+
+    def read_cpu(self) -> int | None:
+        """Return CPU use so far in nanoseconds, ended children included."""
+        return procs.cpu_ns(procs.descendants(self._root)) or None

@@ -1,0 +1,1 @@
+"""The data package: report, tables, study file, notes on fields, and checksums."""

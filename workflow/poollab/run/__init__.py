@@ -1,0 +1,1 @@
+"""One cell: start the generator, sample, judge the run, keep its rows."""

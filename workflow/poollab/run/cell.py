@@ -1,0 +1,174 @@
+"""Measure one cell: the conversation with the generator, from its folder to the files that are kept."""
+
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from poollab.errors import LabError, MeasurementError
+from poollab.lab import seeding
+from poollab.lab.base import Caps, Counters, GeneratorProcess, Lab
+from poollab.load import draw
+from poollab.run.dialogue import Dialogue
+from poollab.run.sampling import Sampler
+
+SAMPLE_EVERY_S = 0.1
+#: Bounds for the parts whose length the study does not say.
+CONNECT_WITHIN_S = 120.0
+END_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A cell as the session file holds it."""
+
+    study: str
+    cell: str
+    workload: str
+    arm: str
+    limits: str
+    repeat: int
+    settings: dict[str, Any]
+    settings_hash: str
+
+    @property
+    def windows(self) -> tuple[float, float]:
+        """Warm-up and measurement in seconds."""
+        return self.settings["windows"]["warm_up_s"], self.settings["windows"]["measure_s"]
+
+    def caps(self, side: str) -> Caps:
+        """Return the caps of `database` or `load_generator` in the kernel's units."""
+        limits = self.settings["limits"][side]
+        quota = None if limits["cpus"] is None else round(limits["cpus"] * limits["period_ms"] * 1000)
+        memory = None if limits["memory_mib"] is None else limits["memory_mib"] << 20
+        return Caps(quota, round(limits["period_ms"] * 1000), memory)
+
+
+@dataclass(slots=True)
+class Observed:
+    """What came out of a run, before it is judged."""
+
+    spec: dict[str, Any]
+    stimulus: draw.Stimulus
+    facts: dict[str, Any]
+    sampler: Sampler
+    counters: dict[str, tuple[Counters, Counters]]
+    sessions: tuple[int | None, int | None]
+    caps: dict[str, Caps]
+    started_at: datetime
+    zero_ns: int
+
+
+def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> dict[str, Any]:
+    """
+    Run a cell and write its files into `out`; return the run's record (also in run.json, written last).
+
+    Raises:
+        MeasurementError, LabError: nothing of the run is kept.
+    """
+    wanted = plan.caps("database"), plan.caps("load_generator")
+    database, generator = lab.set_caps(*wanted)
+    for side, want, got in zip(("database", "load generator"), wanted, (database, generator), strict=True):
+        check_caps(want, got, side, enforced=enforced)
+    scratch = Path(lab.record.folder) / "cells" / plan.cell
+    scratch.mkdir(mode=0o700, parents=True)
+    try:
+        observed = _observe(lab, plan, scratch, database)
+        from poollab.run import keep  # noqa: PLC0415 - pyarrow is loaded while nothing is measured
+
+        return keep.keep(plan, observed, scratch, out, block)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_spec(folder: Path, plan: Plan, socket: str) -> tuple[dict[str, Any], draw.Stimulus]:
+    """Write spec.json and schedule.bin: everything the generator needs, drawn outside its cap."""
+    workload, (warm_s, measure_s) = plan.settings["workload"], plan.windows
+    warm = draw.draw(plan.study, workload, plan.repeat, "warm-up", warm_s)
+    main = draw.draw(plan.study, workload, plan.repeat, "measure", measure_s)
+    spec = {
+        "client": plan.settings["client"],
+        "socket": socket,
+        "port": 5432,
+        "user": seeding.ROLE,
+        "database": "postgres",
+        "sql": workload["sql"],
+        "pool": plan.settings["arm"],
+        "timeouts": plan.settings["timeouts"],
+        "warm_up": {"count": len(warm.times), "columns": len(warm.args)},
+        "measure": {"count": len(main.times), "columns": len(main.args)},
+    }
+    (folder / "spec.json").write_text(json.dumps(spec), "utf-8")
+    with (folder / "schedule.bin").open("wb") as file:
+        for column in (warm.times, *warm.args, main.times, *main.args):
+            file.write(column.astype("<i8").tobytes())
+    return spec, main
+
+
+def _observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps) -> Observed:
+    spec, stimulus = write_spec(scratch, plan, lab.record.socket)
+    dialogue = Dialogue(scratch)
+    process = None
+    try:
+        process = lab.start_generator(scratch)
+        dialogue.process = process
+        import pyarrow.parquet  # noqa: F401, PLC0415 - while the generator starts, never while it measures
+
+        caps = {"database": database_caps, "load_generator": process.caps}
+        return _converse(lab, plan, process, dialogue, Observed(
+            spec, stimulus, {}, Sampler(lab.database_counters(), process.counters), {}, (None, None), caps, datetime.now(UTC), 0
+        ), scratch)
+    finally:
+        if process is not None:
+            process.stop()
+        dialogue.close()
+
+
+def _converse(
+    lab: Lab, plan: Plan, process: GeneratorProcess, dialogue: Dialogue, observed: Observed, scratch: Path
+) -> Observed:
+    warm_s, measure_s = plan.windows
+    drain_s = plan.settings["timeouts"]["drain_s"]
+    dialogue.expect("connected", CONNECT_WITHIN_S)
+    dialogue.expect("ready", warm_s + drain_s + 30)
+    before = lab.sessions()
+    dialogue.say("go")
+    zero_ns = observed.zero_ns = int(dialogue.expect("zero", 10)["zero_ns"])
+    _sleep_until(zero_ns)
+    observed.started_at = datetime.now(UTC)
+    start = observed.sampler.take()
+    dialogue.expect("done", measure_s + drain_s + 30, SAMPLE_EVERY_S, observed.sampler.take)
+    _sleep_until(zero_ns + round(measure_s * 1e9))
+    end = observed.sampler.take()
+    observed.counters = {side: (start[side], end[side]) for side in start}
+    observed.sessions = (before, lab.sessions())
+    dialogue.say("close")
+    dialogue.finish(END_WITHIN_S)
+    if not lab.alive():
+        raise LabError("the server ended during the run; this block is over")
+    observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
+    return observed
+
+
+def _sleep_until(at_ns: int) -> None:
+    while (left := at_ns - time.monotonic_ns()) > 0:
+        time.sleep(left / 1e9)
+
+
+def check_caps(wanted: Caps, found: Caps, side: str, *, enforced: bool) -> None:
+    """
+    Compare caps as read back with what the study asks for, where this lab can cap at all.
+
+    Raises:
+        MeasurementError: they differ, so the run would be measured under other limits.
+    """
+    if enforced and (wanted.cores, wanted.memory_bytes) != (found.cores, found.memory_bytes):
+        raise MeasurementError(f"the cap of the {side} reads back as {asdict(found)}, expected {asdict(wanted)}")
+
+
+def about(plan: Plan) -> dict[str, str]:
+    """Return what the Arrow metadata of a cell's files says of their origin."""
+    return {"study": plan.study, "cell": plan.cell, "settings": plan.settings_hash}

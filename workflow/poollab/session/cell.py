@@ -1,0 +1,58 @@
+"""A cell's job: find its plan and its block, measure, and print its one line."""
+
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from poollab.data import store
+from poollab.errors import LabError, MeasurementError, SafetyStop
+from poollab.lab import choose
+from poollab.run.cell import measure
+from poollab.session import terminal
+from poollab.session.paths import Paths
+from poollab.session.plan_file import EACH_S, load_plan
+
+_PR_SET_PDEATHSIG = 1
+
+
+def measure_cell(run_record: Path, block_record: Path) -> None:
+    """
+    Measure the cell that `run_record` belongs to, in the block of `block_record`.
+
+    Raises:
+        SafetyStop: the block is over; the same command begins another one.
+        MeasurementError: this run failed and nothing of it was kept.
+    """
+    # Should Snakemake be killed, no orphan may finish its measurement.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    paths, block = Paths.around(run_record), store.read_json(block_record)
+    session, cell = store.read_json(paths.session), run_record.parent.name
+    if (block_record.parent / "stopped.json").exists():
+        raise SafetyStop("this block is over")
+    lab = choose.attach(block["lab"])
+    try:
+        if not lab.alive():
+            raise LabError("the server of this block is gone")
+        enforced = all(proof["enforced"] for proof in block["proof"].values())
+        record = measure(lab, load_plan(session, cell), run_record.parent, block["block"], enforced=enforced)
+    except LabError as error:
+        _stop(block_record.parent, f"Safety stop: {error}", SafetyStop.exit_code, cell)
+        raise SafetyStop(str(error)) from None
+    except MeasurementError as error:
+        _stop(block_record.parent, f"Cell {cell} could not be measured: {error}", error.exit_code, cell)
+        raise
+    _progress(paths, session, record)
+
+
+def _stop(folder: Path, reason: str, code: int, cell: str) -> None:
+    store.write_json(folder / "stopped.json", {"reason": reason, "exit_code": code, "cell": cell, "pid": os.getpid()})
+
+
+def _progress(paths: Paths, session: dict[str, Any], record: dict[str, Any]) -> None:
+    planned = session["planned"]
+    done = sum(paths.run_record(name).exists() for name in planned)
+    windows = record["settings"]["windows"]
+    left = (len(planned) - done) * (windows["warm_up_s"] + windows["measure_s"] + EACH_S) + 5
+    terminal.say(terminal.cell_line(done, len(planned), record, record["overall_p99_ns"], left))

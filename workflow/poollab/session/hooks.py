@@ -1,0 +1,110 @@
+"""
+Begin and end of a Snakemake run, and the signals between.
+
+Snakemake's SIGTERM handler takes a lock that its own scheduler may hold (it then hangs for ever), and
+SIGHUP ends it without any handler; so our own are set when the first job is about to start.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from poollab.data import store
+from poollab.errors import PoollabError
+from poollab.lab import choose
+from poollab.lab.place import Owner
+from poollab.session import plan_file, terminal
+from poollab.session.open import Session
+
+INTERRUPTED, STOPPED = 130, 75
+
+
+class Hooks:
+    """The handlers of one run; `signalled` holds the first signal that arrived."""
+
+    def __init__(self, session: Session, workflow: Any, silent: terminal.QuietFilter) -> None:
+        self._session, self._workflow, self._silent = session, workflow, silent
+        self.signalled: int | None = None
+
+    def start(self) -> None:
+        """Choose the lab, say what is going to happen, write the session file, take over signals."""
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(sig, self._on_signal)
+        atexit.register(self._down)
+        if not self._session.missing:
+            return
+        try:
+            lab = choose.choose(self._session.machine.lab)
+        except PoollabError as error:
+            terminal.say(str(error))
+            sys.exit(error.exit_code)
+        terminal.say(terminal.opening(self._session, lab))
+        session = self._session
+        plan_file.write(
+            session.paths.session,
+            session.study,
+            session.name,
+            session.file,
+            session.plans,
+            block=session.new_block,
+            lab={"kind": lab[0], "why": lab[1]},
+            limits_required=session.machine.limits == "required",
+            owner={"pid": os.getpid(), "started": Owner.this_process().started},
+        )
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.signalled is None:
+            self.signalled = number
+            terminal.say(f"\n{signal.Signals(number).name}: stopping; what is measured is kept.")
+        self._silent.told = True
+        scheduler = getattr(self._workflow, "scheduler", None)
+        gracefully = getattr(scheduler, "exit_gracefully", None)
+        if gracefully is None:
+            raise KeyboardInterrupt
+        # In a thread: called here it would wait for a lock that this very thread may hold.
+        threading.Thread(target=gracefully, daemon=True).start()
+
+    def succeed(self, published: str) -> None:
+        """Say where everything is, and the one-sentence result."""
+        self._down()
+        closing = self._session.paths.results / "report" / "result.txt"
+        terminal.say((closing.read_text("utf-8").strip() + "\n" if closing.exists() else "") + f"Published: {published}")
+
+    def fail(self, log: Any) -> None:
+        """End the block, say what is kept, and leave with the code that fits the cause."""
+        self._down()
+        stopped = self._session.paths.block(self._session.new_block) / "stopped.json"
+        kept = sum(self._session.paths.run_record(cell).exists() for cell in self._session.plans)
+        total = len(self._session.plans)
+        where = f"{kept} of {total} cells are kept; the same command continues."
+        if self.signalled is not None:
+            terminal.say(f"Stopped. {where}")
+            sys.exit(INTERRUPTED)
+        if stopped.exists():
+            record = store.read_json(stopped)
+            terminal.say(f"{record['reason']}\n{where}")
+            sys.exit(record["exit_code"])
+        terminal.say(f"The study did not finish. {where} Log: {log[0] if isinstance(log, list) and log else log}")
+
+    def _down(self) -> None:
+        """End all blocks in a process of its own that no second Ctrl-C reaches."""
+        paths = self._session.paths
+        open_blocks = [n for n in paths.block_numbers() if (paths.block(n) / "lab.json").exists() and not _ended(paths.block(n))]
+        if not open_blocks:
+            return
+        ended = "interrupted" if self.signalled is not None else "stopped by a failure"
+        command = [sys.executable, "-m", "poollab.session.down", str(paths.results.absolute()), ended]
+        done = subprocess.run(command, start_new_session=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.stdout.strip() or done.returncode:
+            terminal.say((done.stdout + done.stderr).strip())
+
+
+def _ended(folder: Path) -> bool:
+    path = folder / "teardown.json"
+    return path.exists() and bool(store.read_json(path)["confirmed"])

@@ -1,0 +1,128 @@
+"""
+Open a study when Snakemake reads the workflow: validate, plan, and see what is measured already.
+
+Opening only reads (it also happens for a dry run, for lint and in a second process).
+"""
+
+import ctypes
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from poollab.errors import ConfigError, IdentityError
+from poollab.plan import differing_keys
+from poollab.run.cell import Plan
+from poollab.session import plan_file
+from poollab.session.paths import Paths
+from poollab.study.files import find_study, load_study, parse
+from poollab.study.machine import Machine
+from poollab.study.model import Study
+
+#: Hands the new block's number to Snakemake's child processes, which read the workflow again.
+BLOCK_VARIABLE = "POOLLAB_BLOCK"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A study, its plan, and the state of its results when Snakemake started."""
+
+    root: Path
+    machine: Machine
+    study: Study
+    name: str
+    file: str
+    plans: dict[str, Plan]
+    paths: Paths
+    blocks: dict[str, int]
+    """Finished cells with the block in which each was measured."""
+    new_block: int
+
+    @property
+    def folder(self) -> str:
+        """Results folder relative to the project, as the rules use it."""
+        return str(self.paths.results)
+
+    @property
+    def missing(self) -> list[str]:
+        """Cells that are still to be measured, in order."""
+        return [name for name in self.plans if name not in self.blocks]
+
+    @property
+    def pdf(self) -> bool:
+        """Whether the library that lays out the PDF is there; without it everything else is made."""
+        return pango_available()
+
+    def priority(self, cell: str) -> int:
+        """Return a positive rank, highest for the cell that is due first."""
+        return len(self.plans) - list(self.plans).index(cell)
+
+    def block_record(self, cell: str) -> str:
+        """Return the record of the block in which a cell was, or is to be, measured."""
+        return str(self.paths.block_record(self.blocks.get(cell, self.new_block)))
+
+
+def open_session(root: Path, config: dict[str, Any]) -> Session:
+    """
+    Read machine and study files, and the records of finished cells.
+
+    Raises:
+        ConfigError: every fault of the configuration at once.
+        IdentityError: results of other settings stand where this study's should.
+    """
+    machine = parse(Machine, dict(config), "config/config.yaml")
+    path = find_study(machine.study, root)
+    study = load_study(path)
+    results = _results_folder(root, machine.results) / path.stem
+    paths, plans = Paths(results), plan_file.cells(study, path.stem)
+    blocks = _finished(paths, plans)
+    numbers = [0, *paths.block_numbers(), *blocks.values()]
+    new_block = int(os.environ.setdefault(BLOCK_VARIABLE, str(max(numbers) + 1)))
+    return Session(root, machine, study, path.stem, os.path.relpath(path, root), plans, paths, blocks, new_block)
+
+
+@cache
+def pango_available() -> bool:
+    """Tell whether Pango can be loaded (Debian: libpango-1.0-0 and libpangoft2-1.0-0)."""
+    try:
+        for name in ("libpango-1.0.so.0", "libpangoft2-1.0.so.0"):
+            ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+def _results_folder(root: Path, name: str) -> Path:
+    target = (root / name).resolve()
+    if target == root.resolve() or root.resolve() not in target.parents:
+        raise ConfigError([f"config/config.yaml: results = {name!r}: must be a folder inside the project, such as results; change it there"])
+    # Relative, so that records hold no path of this machine and a moved project keeps its results.
+    return Path(os.path.relpath(target, root.resolve()))
+
+
+def _finished(paths: Paths, plans: dict[str, Plan]) -> dict[str, int]:
+    found = {}
+    for name, plan in plans.items():
+        record_path = paths.run_record(name)
+        if not record_path.exists():
+            continue
+        try:
+            record = json.loads(record_path.read_text("utf-8"))
+            theirs, block = record["settings"], int(record["block"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise IdentityError(f"{record_path} is no record of a run ({error}); move its folder away and run the same command again") from None
+        if record.get("settings_hash") != plan.settings_hash or record.get("study") != plan.study:
+            raise _refusal(record_path, plan, theirs)
+        found[name] = block
+    return found
+
+
+def _refusal(path: Path, plan: Plan, theirs: Any) -> IdentityError:
+    lines = "\n  ".join(differing_keys(plan.settings, theirs) or ["study name"])
+    return IdentityError(
+        f"{path.parent} was measured with other settings than the study has now; they are never averaged together.\n  {lines}\n"
+        f"Nothing was started. Put the settings back, use a new results folder (--config results=NAME), "
+        f"or remove the old results with `make clean-results STUDY={plan.study}`."
+    )

@@ -1,0 +1,52 @@
+"""The session file: a resolved study with every cell's settings, so that a cell needs no model to run."""
+
+from pathlib import Path
+from typing import Any
+
+from poollab import __version__
+from poollab.data import store
+from poollab.plan import ordered_cells, settings, settings_hash
+from poollab.run.cell import Plan
+from poollab.study.model import Study
+
+#: Fixed time and time for each cell beyond its windows, for the estimate that is printed (seconds).
+FIXED_S, EACH_S = 15.0, 1.5
+
+
+def cells(study: Study, name: str) -> dict[str, Plan]:
+    """Return every cell's plan by name, in the order of execution."""
+    made = {}
+    for cell in ordered_cells(study):
+        values = settings(study, cell.condition)
+        c = cell.condition
+        made[cell.name] = Plan(name, cell.name, c.workload, c.arm, c.limits, cell.repeat, values, settings_hash(values))
+    return made
+
+
+def seconds(study: Study, count: int) -> float:
+    """Estimate how long `count` cells take, from their windows."""
+    return FIXED_S + count * (study.windows.warm_up_s + study.windows.measure_s + EACH_S)
+
+
+def study_hash(plans: dict[str, Plan]) -> str:
+    """Return a hash over all cells' settings, whatever their order."""
+    return settings_hash({name: plan.settings_hash for name, plan in plans.items()})
+
+
+def load_plan(data: dict[str, Any], cell: str) -> Plan:
+    """Return one cell's plan from a session file's content."""
+    values = data["cells"][cell]
+    return Plan(**values)
+
+
+def write(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan], **more: Any) -> None:
+    """Write the session file."""
+    content = {
+        "study": {"name": name, "file": file, "title": study.title, "model": study.model_dump(mode="json")},
+        "poollab": __version__,
+        "study_hash": study_hash(plans),
+        "planned": list(plans),
+        "cells": {key: {slot: getattr(plan, slot) for slot in Plan.__slots__} for key, plan in plans.items()},
+        **more,
+    }
+    store.write_json(path, content)

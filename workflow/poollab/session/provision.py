@@ -1,0 +1,150 @@
+"""Begin a block: a fresh database with the study's settings and data, capped, proven and recorded."""
+
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from poollab.data import store
+from poollab.errors import IdentityError, LabError
+from poollab.lab import choose, leftovers, machine, place, seeding
+from poollab.lab.base import Lab, Proof
+from poollab.plan import differing_keys
+from poollab.run.cell import Plan
+from poollab.session import teardown
+from poollab.session.paths import Paths
+from poollab.session.plan_file import load_plan
+
+BURN_S = 1.0
+
+
+def provision(record_path: Path) -> str:
+    """
+    Start and prove a block's lab, write its record, and return what to tell the user.
+
+    Raises:
+        LabError, IdentityError: nothing of the lab is left then.
+    """
+    paths, folder = Paths.around(record_path), record_path.parent
+    session = store.read_json(paths.session)
+    leftovers.sweep()
+    owner = place.Owner(**session["owner"])
+    lab = choose.new(session["lab"]["kind"], owner)
+    announce = lambda record: store.write_json(folder / "lab.json", record.to_json())  # noqa: E731
+    announce(lab.record)
+    try:
+        block = _begin(lab, session, announce)
+        _same_environment(paths, int(folder.name), block["environment"])
+        store.write_json(folder / "block.json", {"block": int(folder.name), **block, "lab": lab.record.to_json()})
+    except BaseException:
+        teardown.end_block(folder, "the database could not be provided")
+        raise
+    _start_keeper(folder, owner)
+    return _summary(block)
+
+
+def _begin(lab: Lab, session: dict[str, Any], announce: Any) -> dict[str, Any]:
+    study = session["study"]["model"]["database"]
+    first = load_plan(session, session["planned"][0])
+    settings = {key: str(value) for key, value in study["settings"].items()}
+    lab.start(announce, settings, study["major"])
+    seeds = seeding.seed(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})
+    proofs = _prove(lab, first, session["limits_required"])
+    announce(lab.record)
+    version, found = seeding.settings(lab.admin_dsn())
+    _settings_hold(settings, found, lab.admin_dsn())
+    return {
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": {
+            **machine.describe(),
+            **lab.environment(),
+            "server_version": version,
+            "server_settings": {k: v for k, v in found.items() if not _names_a_place(k)},
+        },
+        "proof": {side: {**asdict(proof), "caps": asdict(proof.caps)} for side, proof in zip(("database", "load_generator"), proofs, strict=True)},
+        "seed": seeds,
+    }
+
+
+def _prove(lab: Lab, plan: Plan, required: bool) -> tuple[Proof, Proof]:  # noqa: FBT001 - private
+    wanted = plan.caps("database"), plan.caps("load_generator")
+    lab.set_caps(*wanted)
+    proofs = lab.prove(BURN_S)
+    for side, proof in zip(("database", "load generator"), proofs, strict=True):
+        if not proof.enforced and required:
+            raise LabError(f"limits = required, and the cap of the {side} is not enforced: {proof.note}")
+    return proofs
+
+
+def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> None:
+    """Refuse a server that took a setting in another sense than the study wrote it."""
+    import psycopg  # noqa: PLC0415 - only where a server is talked to
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for name, value in wanted.items():
+            row = connection.execute("SELECT setting, unit FROM pg_settings WHERE name = %s", [name]).fetchone()
+            if row is None:
+                raise LabError(f"database.settings.{name}: this server knows no such setting; remove it")
+            if name not in found and str(row[0]) != value:
+                shown = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
+                if shown is None or shown[0] != value:
+                    raise LabError(f"database.settings.{name} = {value}: the server reads back {shown and shown[0]}")
+
+
+def _names_a_place(name: str) -> bool:
+    """Settings that name a folder differ in every block and measure nothing."""
+    return name.endswith(("_directory", "_directories", "_file")) or name in ("port", "unix_socket_permissions", "external_pid_file")
+
+
+def _same_environment(paths: Paths, number: int, environment: dict[str, Any]) -> None:
+    """
+    Compare with the first block that has measured: a study never mixes labs, servers or machines.
+
+    Raises:
+        IdentityError: naming the keys that differ and the ways out.
+    """
+    for other in paths.block_numbers():
+        record = paths.block_record(other)
+        if other == number or not record.exists() or not _has_runs(paths, other):
+            continue
+        theirs = machine.identity(store.read_json(record)["environment"])
+        differing = differing_keys(machine.identity(environment), theirs)
+        if differing:
+            raise IdentityError(
+                f"block {other} of {paths.results} was measured in another environment; mixing them would compare machines, not pools.\n  "
+                + "\n  ".join(differing)
+                + "\nUse a new results folder (--config results=NAME), or go back to that environment."
+            )
+        return
+
+
+def _has_runs(paths: Paths, block: int) -> bool:
+    return any(store.read_json(path)["block"] == block for path in (paths.results / "cells").glob("*/run.json"))
+
+
+def _start_keeper(folder: Path, owner: place.Owner) -> None:
+    """Leave a process behind that removes the lab should the session's own process be killed."""
+    command = [sys.executable, "-m", "poollab.session.keeper", str(folder), str(owner.pid), str(owner.started)]
+    subprocess.Popen(
+        command, cwd="/", env={**os.environ}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _summary(block: dict[str, Any]) -> str:
+    environment, proof = block["environment"], block["proof"]
+    rows = ", ".join(f"{name} {seed['rows']:,} rows" for name, seed in block["seed"].items())
+    line = f"Database ready: PostgreSQL {environment['server_version']}, {rows}, checksums proven."
+    notes = [p["note"] for p in proof.values() if not p["enforced"]]
+    if notes:
+        return f"{line}\nUNCAPPED: the study's caps are not enforced here ({notes[0]}). The report says so in its first lines."
+    parts = [
+        f"{side.replace('_', ' ')} {p['burn_cores']:.2f} of {p['caps']['quota_us'] / p['caps']['period_us']:g} cores"
+        for side, p in proof.items()
+        if p["burn_cores"] is not None and p["caps"]["quota_us"]
+    ]
+    return f"{line} Caps proven by a burn: {', '.join(parts)}." if parts else line
+
+

@@ -1,0 +1,86 @@
+"""What a person sees: our few lines. Snakemake's own report goes to its log file, which stays complete."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+class QuietFilter(logging.Filter):
+    """
+    Keep Snakemake's progress off the terminal, and its failure report where our own message stands.
+
+    `told` becomes true when one of our jobs has said why it failed; what Snakemake adds to that is the
+    same failure three times over.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record may reach the terminal."""
+        # A job's script has printed its one message; Snakemake's report of it follows in several records.
+        if "non-zero exit status" in record.getMessage():
+            self.told = True
+        return record.levelno >= logging.WARNING and not self.told
+
+
+#: Runs of Snakemake whose output is what the user asked for.
+_LOOKING = ("-n", "--dry-run", "--dryrun", "--lint", "--verbose", "--printshellcmds", "-p", "--unlock", "--list", "-l", "--summary", "-S")
+
+
+def quiet(logger: logging.Logger, arguments: Sequence[str]) -> QuietFilter:
+    """Put the filter, once, on every handler of Snakemake's logger that writes to a terminal."""
+    silent = QuietFilter()
+    if any(word in _LOOKING for word in arguments):
+        return silent
+    for handler in logger.handlers:
+        if not isinstance(handler, logging.FileHandler):
+            handler.addFilter(silent)
+    return silent
+
+
+def say(text: str) -> None:
+    """Print for the user; standard error keeps the order with messages of failed steps."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def minutes(seconds: float) -> str:
+    """Say a duration in words that fit its size."""
+    if seconds < 90:  # noqa: PLR2004 - a minute and a half
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min"
+
+
+def opening(session: Any, lab: tuple[str, str]) -> str:
+    """Return the paragraph before the start: study, cells, lab and why, caps, expected time."""
+    study, missing = session.study, len(session.missing)
+    kept = len(session.plans) - missing
+    shape = f"{len(study.workloads)} workloads x {len(study.arm_map)} pools"
+    shape += f" x {len(study.limit_map)} limits" if len(study.limit_map) > 1 else ""
+    from poollab.session.plan_file import seconds  # noqa: PLC0415 - terminal is imported by it too
+
+    lines = [
+        f"Poollab: {study.title}",
+        f"Study {session.name}: {len(session.plans)} cells ({shape} x {study.repeats} repeats)"
+        + (f", {kept} measured already, {missing} to go." if kept else "."),
+        f"Lab: {lab[0]} ({lab[1]}). Caps: database {caps(study.database.limits)}; load generator {caps(study.load_generator.limits)}.",
+        f"Expected: about {minutes(seconds(study, missing))}. Ctrl-C stops; the same command goes on from there.",
+    ]
+    return "\n".join(lines)
+
+
+def caps(limits: Any) -> str:
+    """Say a cap in words."""
+    cpu = "CPU uncapped" if limits.cpus is None else f"{limits.cpus:g} cores ({limits.period_ms:g} ms period)"
+    return cpu + ("" if limits.memory_mib is None else f", {limits.memory_mib} MiB")
+
+
+def cell_line(number: int, total: int, record: dict[str, Any], p99_ns: int | None, left_s: float) -> str:
+    """Return a cell's one line: n of m, the cell, p99, status, time left."""
+    names = [record["workload"], record["arm"], *([record["limits"]] if record["limits"] else [])]
+    p99 = "p99       -" if p99_ns is None else f"p99 {p99_ns / 1e6:7.2f} ms"
+    text = f"[{number:>{len(str(total))}}/{total}] {'  '.join(f'{n:<14}' for n in names)} run {record['repeat']}  {p99}  {record['status']}"
+    tail = f"  ({minutes(left_s)} left)" if number < total else ""
+    return text + tail + (f"\n        {record['reasons']}" if record["reasons"] else "")

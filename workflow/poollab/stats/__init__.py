@@ -1,0 +1,1 @@
+"""Numbers from rows: intervals, percentiles, usage; for runs and pooled over a condition's runs."""

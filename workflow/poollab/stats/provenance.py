@@ -1,0 +1,58 @@
+"""environment.json: the study, its blocks with what was read back from each, and how each ended."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from poollab import METHOD_VERSION
+from poollab.data import store
+from poollab.data.schemas import FORMAT_VERSION
+
+
+def environment(results: Path, session: dict[str, Any], records: list[dict[str, Any]], version: str) -> dict[str, Any]:
+    """Return the content of environment.json; the report reads nothing else about where and how."""
+    blocks = [_block(results, number, records) for number in sorted({record["block"] for record in records})]
+    proofs = [proof for block in blocks for proof in block["proof"].values()]
+    notes = list(dict.fromkeys(proof["note"] for proof in proofs if not proof["enforced"]))
+    begun = sorted(record["started_at"] for record in records)
+    return {
+        "format": FORMAT_VERSION,
+        "study": session["study"],
+        "poollab": {"version": version, "method": METHOD_VERSION, **_commit()},
+        "study_hash": session["study_hash"],
+        "lab": {**session["lab"], "caps_enforced": not notes, "caps_note": "; ".join(notes)},
+        "planned": session["planned"],
+        "measured_from": begun[0],
+        "measured_to": begun[-1],
+        "blocks": blocks,
+    }
+
+
+def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[str, Any]:
+    folder = results / "state" / "blocks" / str(number)
+    block = store.read_json(folder / "block.json")
+    end = store.read_json(folder / "teardown.json") if (folder / "teardown.json").exists() else {"at": None, "ended": "unknown"}
+    stopped = folder / "stopped.json"
+    mine = sorted((r for r in records if r["block"] == number), key=lambda r: str(r["started_at"]))
+    return {
+        "block": number,
+        "started_at": block["started_at"],
+        "ended_at": end["at"],
+        "ended": store.read_json(stopped)["reason"] if stopped.exists() else end["ended"],
+        "cells": [record["cell"] for record in mine],
+        "environment": block["environment"],
+        "proof": block["proof"],
+        "seed": block["seed"],
+    }
+
+
+def _commit() -> dict[str, Any]:
+    """Return the project's commit, None outside a checkout."""
+    root = Path(__file__).resolve().parents[3]
+    try:
+        where = ["git", "-c", f"safe.directory={root}", "-C", str(root)]
+        head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "dirty": None}
+    return {"commit": head, "dirty": bool(changed.strip())}

@@ -1,0 +1,17 @@
+# Imports are invisible to Snakemake, so the code that decides numbers is an input.
+STATS_CODE = sorted(str(p.relative_to(ROOT)) for folder in ("stats", "data") for p in (ROOT / "workflow/poollab" / folder).rglob("*.py"))
+
+
+rule collect_tables:
+    input:
+        cells=expand(f"{RESULTS}/cells/{{cell}}/run.json", cell=SESSION.plans),
+        cleanup=rules.end_blocks.output,
+        code=STATS_CODE,
+    output:
+        requests=f"{RESULTS}/requests.parquet",
+        tables=multiext(f"{RESULTS}/", "runs.parquet", "runs.csv", "conditions.parquet", "conditions.csv"),
+        environment=f"{RESULTS}/environment.json",
+    log:
+        f"{RESULTS}/logs/collect.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/collect.py {output.environment:q} --log {log:q}"

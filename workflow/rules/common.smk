@@ -1,0 +1,27 @@
+# Open the study: validated, planned, and compared with what is measured already.
+import sys
+from pathlib import Path
+
+from poollab.errors import PoollabError
+from poollab.session.open import open_session
+
+# Constant text in every shell command, resolved when it runs: paths of this machine are no trigger.
+PYTHON = sys.executable
+SCRIPTS = str(ROOT / "scripts")
+
+try:
+    SESSION = open_session(ROOT, config)
+except PoollabError as error:
+    print(error, file=sys.stderr)
+    sys.exit(error.exit_code)
+
+RESULTS = SESSION.folder
+
+if Path.cwd().resolve() != ROOT:
+    print(f"Nothing was started: run snakemake in the project's folder ({ROOT}), not in {Path.cwd()}", file=sys.stderr)
+    sys.exit(2)
+
+
+wildcard_constraints:
+    cell=r"[a-z0-9.-]+",
+    block=r"\d+",

@@ -1,0 +1,12 @@
+rule publish:
+    input:
+        html=rules.render_html.output,
+        pdf=rules.render_pdf.output if SESSION.pdf else [],
+        tables=rules.collect_tables.output,
+        study=SESSION.file,
+    output:
+        f"{RESULTS}/published/SHA256SUMS",
+    log:
+        f"{RESULTS}/logs/publish.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/package.py {output:q} {input.study:q} --log {log:q}"
