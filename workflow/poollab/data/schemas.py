@@ -97,7 +97,9 @@ _NUMBERS = [
     pa.field("achieved_per_s", pa.float64()),
     *_interval_columns("mean_ns", pa.float64()),
     *[pa.field(f"overall_p{q}_ns", pa.int64()) for q in (50, 95, 99)],
-    *[pa.field(f"overall_beyond_p{q}", pa.int64()) for q in (50, 95, 99)],  # requests slower than that percentile's value
+    *[
+        pa.field(f"overall_beyond_p{q}", pa.int64()) for q in (50, 95, 99)
+    ],  # requests slower than that percentile's value
     pa.field("overall_max_ns", pa.int64()),
     pa.field("scheduling_delay_p99_ns", pa.int64()),
     pa.field("scheduling_delay_max_ns", pa.int64()),

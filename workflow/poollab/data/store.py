@@ -66,7 +66,9 @@ def read_parquet(path: Path, schema: pa.Schema, **about: str) -> pa.Table:
     except FileNotFoundError:
         raise DataError(f"{path} is missing; delete its cell's folder and run the same command again") from None
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is truncated or no Parquet ({str(error).splitlines()[0]}); its cell must be measured again") from None
+        raise DataError(
+            f"{path} is truncated or no Parquet ({str(error).splitlines()[0]}); its cell must be measured again"
+        ) from None
     meta = {k.decode(): v.decode("utf-8", "replace") for k, v in (table.schema.metadata or {}).items()}
     for key, want in {"format": str(FORMAT_VERSION), **about}.items():
         if (got := meta.get(f"poollab_{key}")) != want:

@@ -34,7 +34,9 @@ def install_folder() -> Path:
     """
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
-        raise LabError(f"the embedded server is missing: install the locked requirements ({PACKAGE}), or use lab: docker")
+        raise LabError(
+            f"the embedded server is missing: install the locked requirements ({PACKAGE}), or use lab: docker"
+        )
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -44,9 +46,7 @@ def source() -> str:
 
 
 def account() -> Account:
-    """
-    Choose who runs the server: this user, or nobody when started by root (PostgreSQL refuses root).
-    """
+    """Choose who runs the server: this user, or nobody when started by root (PostgreSQL refuses root)."""
     if os.geteuid() != 0:
         return Account(None, None)
     for name in ("nobody", "postgres"):

@@ -1,14 +1,7 @@
-"""
-Proof of a CPU cap: burn CPU inside it and see what the kernel lets through.
-
-Run as a program it keeps one CPU busy for a number of seconds; it imports nothing heavy, since its own
-start is charged to the cap as well.
-"""
+"""Proof of a CPU cap: burn CPU inside it and see what the kernel lets through."""
 
 import math
 import os
-import sys
-import time
 
 from poollab.lab.base import Caps, Counters, Proof
 
@@ -28,29 +21,35 @@ def judge(caps: Caps, wanted: Caps, before: Counters, after: Counters) -> Proof:
         cores = (after.cpu_ns - before.cpu_ns) / (after.at_ns - before.at_ns)
     if before.throttled is not None and after.throttled is not None:
         throttled = after.throttled - before.throttled
-    if (caps.quota_us, caps.period_us if wanted.cores else None) != (wanted.quota_us, wanted.period_us if wanted.cores else None):
-        return Proof(caps, False, cores, throttled, f"asked for {describe(wanted)}, the kernel holds {describe(caps)}")
+    if (caps.quota_us, caps.period_us if wanted.cores else None) != (
+        wanted.quota_us,
+        wanted.period_us if wanted.cores else None,
+    ):
+        return Proof(
+            caps=caps,
+            enforced=False,
+            burn_cores=cores,
+            burn_throttled=throttled,
+            note=f"asked for {describe(wanted)}, the kernel holds {describe(caps)}",
+        )
     if caps.memory_bytes != wanted.memory_bytes:
-        return Proof(caps, False, cores, throttled, f"asked for {wanted.memory_bytes} bytes of memory, the kernel holds {caps.memory_bytes}")
+        note = f"asked for {wanted.memory_bytes} bytes of memory, the kernel holds {caps.memory_bytes}"
+        return Proof(caps=caps, enforced=False, burn_cores=cores, burn_throttled=throttled, note=note)
     if caps.cores is None:
-        return Proof(caps, True, cores, throttled, "no CPU cap asked for")
+        return Proof(caps=caps, enforced=True, burn_cores=cores, burn_throttled=throttled, note="no CPU cap asked for")
     if caps.cores >= (os.cpu_count() or 1):
-        return Proof(caps, True, cores, throttled, "the cap is not below this machine's CPUs, so a burn cannot prove it")
+        note = "the cap is not below this machine's CPUs, so a burn cannot prove it"
+        return Proof(caps=caps, enforced=True, burn_cores=cores, burn_throttled=throttled, note=note)
     held = cores is not None and cores <= caps.cores * TOLERANCE and bool(throttled)
-    return Proof(caps, held, cores, throttled, "" if held else f"a burn got {cores} cores, throttled {throttled} times")
+    return Proof(
+        caps=caps,
+        enforced=held,
+        burn_cores=cores,
+        burn_throttled=throttled,
+        note="" if held else f"a burn got {cores} cores, throttled {throttled} times",
+    )
 
 
 def describe(caps: Caps) -> str:
     """Say a CPU cap in words."""
     return "no CPU cap" if caps.cores is None else f"{caps.cores:g} cores ({caps.quota_us} of {caps.period_us} us)"
-
-
-def main(seconds: float) -> None:
-    """Keep one CPU busy."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pass
-
-
-if __name__ == "__main__":
-    main(float(sys.argv[1]))

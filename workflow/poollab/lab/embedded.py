@@ -5,14 +5,12 @@ It listens on a Unix socket in a folder that only the server's user may enter; t
 network reaches it and no password exists that could leak.
 """
 
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,13 +19,11 @@ from poollab.errors import LabError
 from poollab.lab import binaries, burn, groups, place, procs, seeding, sysv
 from poollab.lab.base import Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.cgroup import Group
+from poollab.lab.child import EmbeddedGenerator, become, clean_environment
 
 SUPERUSER = "postgres"
 PORT = 5432
 READY_WITHIN_S = 30.0
-_PR_SET_PDEATHSIG = 1
-#: Found here, before any fork: looking a library up after a fork may deadlock.
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class EmbeddedLab:
@@ -54,7 +50,8 @@ class EmbeddedLab:
         version = binaries.version(bin_folder)
         if int(version.partition(".")[0]) != major:
             raise LabError(
-                f"database.major = {major}, and the embedded server is {version}; set major to {version.partition('.')[0]} or use lab: docker"
+                f"database.major = {major}, and the embedded server is {version}; "
+                f"set major to {version.partition('.')[0]} or use lab: docker"
             )
         group, note = groups.make(self.record.token)
         if group is None and groups.scopes_work():
@@ -75,19 +72,37 @@ class EmbeddedLab:
         announce(self.record)
 
     def _initdb(self, bin_folder: Path, who: binaries.Account) -> None:
-        command = [bin_folder / "initdb", "-D", self._folder / "data", "-U", SUPERUSER, "--auth=trust", "--no-sync"]
+        command: list[str | Path] = [
+            bin_folder / "initdb",
+            "-D",
+            self._folder / "data",
+            "-U",
+            SUPERUSER,
+            "--auth=trust",
+            "--no-sync",
+        ]
         command += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
         done = subprocess.run(
-            command, cwd=self._folder, env=_environment(), capture_output=True, text=True, check=False, preexec_fn=_become(who, None)
+            command,
+            cwd=self._folder,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=become(who, None),
         )
         if done.returncode != 0:
-            raise LabError(f"initdb failed with {done.returncode}: {done.stderr.strip()[-400:]}; is {self._folder} full or noexec?")
+            raise LabError(
+                f"initdb failed with {done.returncode}: {done.stderr.strip()[-400:]}; is {self._folder} full or noexec?"
+            )
 
     def _launch(self, bin_folder: Path, who: binaries.Account, settings: dict[str, str]) -> "subprocess.Popen[bytes]":
         fixed = {
             "listen_addresses": "",
             "unix_socket_directories": self.record.socket,
-            "unix_socket_permissions": "0700" if who.uid is None else "0777",  # the folder decides: 0700, entered by root and the server
+            "unix_socket_permissions": "0700"
+            if who.uid is None
+            else "0777",  # the folder decides: 0700, entered by root and the server
             "port": str(PORT),
             "autovacuum": "off",
             # Segments of the default kind would stay in /dev/shm when the server is killed.
@@ -102,12 +117,12 @@ class EmbeddedLab:
             return subprocess.Popen(
                 command,
                 cwd=self._folder,
-                env=_environment(),
+                env=clean_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_become(who, self._side("database")),
+                preexec_fn=become(who, self._side("database")),  # noqa: PLW1509 - single-threaded
             )
         finally:
             os.close(log)
@@ -130,7 +145,12 @@ class EmbeddedLab:
         both = []
         for side, caps in (("database", database), ("generator", generator)):
             group = self._side(side)
-            if group is None and side == "database" and self.record.detail["scopes"] and self.record.detail.get("postmaster"):
+            if (
+                group is None
+                and side == "database"
+                and self.record.detail["scopes"]
+                and self.record.detail.get("postmaster")
+            ):
                 group = Group.of_pid(self.record.detail["postmaster"][0])
             if group is not None:
                 group.set_caps(caps)
@@ -144,10 +164,16 @@ class EmbeddedLab:
         if sides[0] is None or sides[1] is None:
             note = self.record.detail["caps_note"]
             free = [caps.cores is None and caps.memory_bytes is None for caps in wanted]
-            return tuple(Proof(Caps(None, None, None), ok, None, None, "no cap asked for" if ok else note) for ok in free)  # type: ignore[return-value]
+            return tuple(
+                Proof(Caps(None, None, None), ok, None, None, "no cap asked for" if ok else note) for ok in free
+            )  # type: ignore[return-value]
         readers = [side.counters() for side in sides if side]
         before = [reader.read() for reader in readers]
-        loops = [self._burn(side, seconds) for side, caps in zip(sides, wanted, strict=True) for _ in range(burn.burners(caps))]
+        loops = [
+            self._burn(side, seconds)
+            for side, caps in zip(sides, wanted, strict=True)
+            for _ in range(burn.burners(caps))
+        ]
         for loop in loops:
             loop.wait()
         after = [reader.read() for reader in readers]
@@ -157,7 +183,11 @@ class EmbeddedLab:
 
     def _burn(self, side: Group | None, seconds: float) -> "subprocess.Popen[bytes]":
         code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-        return subprocess.Popen([sys.executable, "-ISc", code], cwd=self._folder, preexec_fn=_become(binaries.Account(None, None), side))
+        return subprocess.Popen(
+            [sys.executable, "-ISc", code],
+            cwd=self._folder,
+            preexec_fn=become(binaries.Account(None, None), side),  # noqa: PLW1509 - single-threaded
+        )
 
     def database_counters(self) -> CounterSource:
         """Read the database's group, else its process tree."""
@@ -169,7 +199,7 @@ class EmbeddedLab:
         group = self._database_group()
         return procs.client_backends(group.procs() if group is not None else procs.descendants(self._postmaster()[0]))
 
-    def start_generator(self, scratch: Path) -> "EmbeddedGenerator":
+    def start_generator(self, scratch: Path) -> EmbeddedGenerator:
         """Start the load generator in its group, below this process so that both end together."""
         command = [sys.executable, "-m", "poollab.load.generator", str(scratch)]
         if self.record.detail["scopes"]:
@@ -188,7 +218,9 @@ class EmbeddedLab:
 
     def remove(self) -> dict[str, int]:
         """End the server and everything that works in the folder, then remove groups and files."""
-        count = dict.fromkeys(("process", "container", "volume", "network", "cgroup", "socket", "shared_memory", "file"), 0)
+        count = dict.fromkeys(
+            ("process", "container", "volume", "network", "cgroup", "socket", "shared_memory", "file"), 0
+        )
         segment = self.record.detail.get("segment") or sysv.of_server(self._folder / "data")
         count["process"] += self._end_processes()
         if segment is not None and sysv.remove_orphan(segment):
@@ -250,72 +282,3 @@ class EmbeddedLab:
     def _wanted(self) -> tuple[Caps, Caps]:
         both = [Caps(**caps) for caps in self.record.detail.get("wanted", [])] or [Caps(None, None, None)] * 2
         return both[0], both[1]
-
-
-class EmbeddedGenerator:
-    """See `GeneratorProcess` in base.py."""
-
-    def __init__(self, command: list[str], scratch: Path, group: Group | None, *, scopes: bool) -> None:
-        package = Path(__file__).resolve().parents[2]
-        self._log = scratch / "errors.txt"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command,
-                cwd=scratch,
-                env={**_environment(), "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=_become(binaries.Account(None, None), group, die_with_parent=True),
-            )
-        self._group = Group.of_pid(self._process.pid) if scopes else group
-
-    @property
-    def counters(self) -> CounterSource:
-        """Counters of the generator's group, else of its process."""
-        return self._group.counters() if self._group else groups.TreeCounters(self._process.pid)
-
-    @property
-    def caps(self) -> Caps:
-        """Caps as the kernel holds them."""
-        return self._group.read_caps() if self._group else Caps(None, None, None)
-
-    def poll(self) -> int | None:
-        """Return the exit code, or None while it runs."""
-        return self._process.poll()
-
-    def stop(self) -> None:
-        """Kill it and wait for its end."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-
-    def errors(self) -> str:
-        """Return the end of its output."""
-        return self._log.read_text("utf-8", "replace")[-2000:]
-
-
-def _environment() -> dict[str, str]:
-    """Pass on nothing of the user's environment: it may hold secrets, and PG* variables change libpq."""
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC"}
-
-
-def _become(who: binaries.Account, group: Group | None, *, die_with_parent: bool = False) -> Callable[[], None]:
-    """
-    Return what a child does between fork and exec: enter its group, then drop to its user.
-
-    The order matters: an unprivileged user may not enter the group any more.
-    """
-
-    def enter() -> None:
-        if group is not None:
-            group.enter()
-        if die_with_parent:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if who.uid is not None and who.gid is not None:
-            os.setgroups([])
-            os.setgid(who.gid)
-            os.setuid(who.uid)
-        os.umask(0o077)
-
-    return enter

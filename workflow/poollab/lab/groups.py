@@ -29,7 +29,7 @@ def make(token: str) -> tuple[Group | None, str]:
     for parent in parents(own):
         group = parent.child(f"{PREFIX}{token}")
         try:
-            if parent.version == 2 and "cpu" not in _subtree(parent):  # noqa: PLR2004 - the version number
+            if parent.version == 2 and "cpu" not in _subtree(parent):
                 parent.delegate()
             group.create()
             group.delegate()
@@ -74,7 +74,14 @@ def scope_prefix(token: str, side: str, caps: Caps) -> list[str]:
     This is how an ordinary user may cap a process on cgroup v2 with a user manager; the caps are read
     back from the scope's own group like any others.
     """
-    words = ["systemd-run", "--user", "--scope", "--quiet", "--collect", f"--unit={PREFIX}{token}-{side}-{time.monotonic_ns()}"]
+    words = [
+        "systemd-run",
+        "--user",
+        "--scope",
+        "--quiet",
+        "--collect",
+        f"--unit={PREFIX}{token}-{side}-{time.monotonic_ns()}",
+    ]
     if caps.cores is not None and caps.period_us:
         words += ["-p", f"CPUQuota={caps.cores * 100:g}%", "-p", f"CPUQuotaPeriodSec={caps.period_us}us"]
     if caps.memory_bytes is not None:
@@ -88,7 +95,10 @@ def scopes_work() -> bool:
         return False
     try:
         trial = subprocess.run(
-            ["systemd-run", "--user", "--scope", "--quiet", "--collect", "true"], capture_output=True, timeout=10, check=False
+            ["systemd-run", "--user", "--scope", "--quiet", "--collect", "true"],
+            capture_output=True,
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
@@ -107,8 +117,6 @@ class TreeCounters:
 
     def read(self) -> Counters:
         """Return CPU use; everything else is None."""
-
-
         return Counters(at_ns=time.monotonic_ns(), cpu_ns=self.read_cpu())
 
     def read_cpu(self) -> int | None:

@@ -33,7 +33,11 @@ def sweep() -> dict[str, int]:
 def _sweep_groups(living: set[str]) -> int:
     own, removed = Group.of_pid("self"), 0
     for parent in groups.parents(own) if own else []:
-        tokens = {path.name[len(place.PREFIX) :] for folder in parent.folders for path in folder.glob(f"{place.PREFIX}????????")}
+        tokens = {
+            path.name[len(place.PREFIX) :]
+            for folder in parent.folders
+            for path in folder.glob(f"{place.PREFIX}????????")
+        }
         for token in tokens - living:
             group = parent.child(f"{place.PREFIX}{token}")
             try:

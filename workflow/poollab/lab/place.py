@@ -49,7 +49,9 @@ def base_folder() -> Path:
         full = folder.resolve() / f"{PREFIX}12345678" / "socket"
         if len(os.fsencode(str(full) + _SOCKET_FILE)) <= SOCKET_PATH_MAX:
             return folder.resolve()
-    raise LabError(f"TMPDIR = {tempfile.gettempdir()} is too long for a socket ({SOCKET_PATH_MAX} bytes); set a shorter TMPDIR")
+    raise LabError(
+        f"TMPDIR = {tempfile.gettempdir()} is too long for a socket ({SOCKET_PATH_MAX} bytes); set a shorter TMPDIR"
+    )
 
 
 def make(token: str, kind: str, owner: Owner, mode: int) -> Path:
@@ -79,14 +81,12 @@ def owners() -> dict[str, tuple[Path, Owner | None]]:
 
 def inside(folder: Path) -> list[int]:
     """List the processes that work inside a folder; servers and generators of a lab always do."""
-    found, prefix = [], os.fsencode(folder)
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+    found = []
+    for pid in procs.numbers():
         try:
-            here = os.readlink(f"/proc/{entry}/cwd".encode())
+            here = Path(f"/proc/{pid}/cwd").readlink()
         except OSError:
             continue
-        if (here == prefix or here.startswith(prefix + b"/")) and procs.alive(int(entry), None):
-            found.append(int(entry))
+        if here.is_relative_to(folder) and procs.alive(pid, None):
+            found.append(pid)
     return found

@@ -33,6 +33,11 @@ def _stat(pid: int) -> list[str] | None:
     return text[text.rindex(")") + 2 :].split()
 
 
+def numbers() -> list[int]:
+    """List the ids of all processes that this user can see."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def start_time(pid: int) -> int | None:
     """Return when a process started, in clock ticks since boot; None when there is none."""
     fields = _stat(pid)
@@ -53,10 +58,10 @@ def descendants(pid: int) -> list[int]:
     """List a process and all below it that are not zombies."""
     children: dict[int, list[int]] = {}
     found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (fields := _stat(int(entry))) and fields[0] not in "ZX":
-            children.setdefault(int(fields[1]), []).append(int(entry))
-            found[int(entry)] = True
+    for entry in numbers():
+        if (fields := _stat(entry)) and fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append(entry)
+            found[entry] = True
     todo, tree = [pid], []
     while todo:
         here = todo.pop()

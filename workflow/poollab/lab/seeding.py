@@ -50,7 +50,9 @@ def wait_ready(dsn: str, within_s: float, death: Callable[[], str | None]) -> No
                 return
             seen = now
         time.sleep(0.05)
-    raise LabError(f"the server was not ready within {within_s:g} s ({last}); look at the log beside the block's record")
+    raise LabError(
+        f"the server was not ready within {within_s:g} s ({last}); look at the log beside the block's record"
+    )
 
 
 def seed(dsn: str, tables: dict[str, int]) -> dict[str, dict[str, Any]]:
@@ -73,8 +75,8 @@ def seed(dsn: str, tables: dict[str, int]) -> dict[str, dict[str, Any]]:
 
 
 def _load(connection: psycopg.Connection[Any], table: sql.Identifier, rows: int) -> None:
-    create = "CREATE TABLE {} (id int PRIMARY KEY, balance int NOT NULL, payload text NOT NULL) WITH (autovacuum_enabled = off)"
-    connection.execute(sql.SQL(create).format(table))
+    columns = "id int PRIMARY KEY, balance int NOT NULL, payload text NOT NULL"
+    connection.execute(sql.SQL(f"CREATE TABLE {{}} ({columns}) WITH (autovacuum_enabled = off)").format(table))
     with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY {} FROM STDIN").format(table)) as copy:
         for block in _blocks(rows):
             copy.write(block)
@@ -90,20 +92,22 @@ def _blocks(rows: int) -> Iterator[str]:
 def prove(connection: psycopg.Connection[Any], name: str, rows: int) -> dict[str, Any]:
     """Compare a table's rows with what they must be; return rows, checksum and bytes with the index."""
     table = sql.Identifier(name)
-    text = "SELECT count(*), md5(coalesce(string_agg(id || '|' || balance || '|' || payload || ';', '' ORDER BY id), '')) FROM {}"
-    found = connection.execute(sql.SQL(text).format(table)).fetchone()
+    rows_as_text = "string_agg(id || '|' || balance || '|' || payload || ';', '' ORDER BY id)"
+    text = sql.SQL(f"SELECT count(*), md5(coalesce({rows_as_text}, '')) FROM {{}}")  # noqa: S608 - constant text
+    found = connection.execute(text.format(table)).fetchone()
     want = checksum(rows)
     if found is None or tuple(found) != (rows, want):
-        raise LabError(f"table {name} holds {found}, expected {rows} rows with checksum {want}; the server does not keep data: {name}")
-    size = connection.execute("SELECT pg_total_relation_size(%s::regclass)", [sql.Identifier(name).as_string(connection)]).fetchone()
+        raise LabError(f"table {name} holds {found}, expected {rows} rows with checksum {want}; the server lost data")
+    size = connection.execute(
+        "SELECT pg_total_relation_size(%s::regclass)", [sql.Identifier(name).as_string(connection)]
+    ).fetchone()
     return {"rows": rows, "checksum": want, "bytes": size[0] if size else None}
 
 
 def settings(dsn: str) -> tuple[str, dict[str, str]]:
     """Return the server's version and every setting that is not at its built-in default, as read back."""
+    query = "SELECT name, current_setting(name) FROM pg_settings WHERE source NOT IN ('default', 'client', 'session')"
     with psycopg.connect(dsn, autocommit=True) as connection:
         version = connection.execute("SHOW server_version").fetchone()
-        rows = connection.execute(
-            "SELECT name, current_setting(name) FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') ORDER BY name"
-        ).fetchall()
+        rows = connection.execute(query + " ORDER BY name").fetchall()
     return (version[0].split(" ")[0] if version else "?"), dict(rows)

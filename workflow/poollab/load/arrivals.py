@@ -24,9 +24,7 @@ def bursts(window_ns: int, size: int, every_ms: float) -> Schedule:
 
 
 def poisson(window_ns: int, rate_per_s: float, rng: np.random.Generator) -> Schedule:
-    """
-    Independent arrivals: exponential gaps with mean 1 / `rate_per_s` seconds, shifted to start at 0.
-    """
+    """Independent arrivals: exponential gaps with mean 1 / `rate_per_s` seconds, the first at 0."""
     mean_ns, batches, last = 1e9 / rate_per_s, [np.zeros(1)], 0.0
     while last < window_ns:
         gaps = rng.exponential(mean_ns, max(64, int((window_ns - last) / mean_ns * 1.1)))
@@ -39,7 +37,8 @@ def poisson(window_ns: int, rate_per_s: float, rng: np.random.Generator) -> Sche
 def _instants(window_ns: int, every_ms: float) -> Schedule:
     # From the index, not by adding up: a gap of a third of a millisecond must not drift.
     count = int(-(-window_ns // (every_ms * 1e6)))
-    return np.rint(np.arange(count) * (every_ms * 1e6)).astype(np.int64)
+    times: Schedule = np.rint(np.arange(count) * (every_ms * 1e6)).astype(np.int64)
+    return times
 
 
 def schedule(arrivals: dict[str, Any], window_s: float, rng: np.random.Generator) -> Schedule:

@@ -32,5 +32,8 @@ def draw(study: str, workload: dict[str, Any], repeat: int, phase: str, window_s
     text = f"poollab stimulus {study}\0{workload['name']}\0{repeat}\0{phase}"
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])))
     times = arrivals.schedule(workload["arrivals"], window_s, rng)
-    columns = [rng.integers(a["int"][0], a["int"][1], len(times), dtype=np.int64, endpoint=True) for a in workload["args"] or []]
+    columns = [
+        rng.integers(a["int"][0], a["int"][1], len(times), dtype=np.int64, endpoint=True)
+        for a in workload["args"] or []
+    ]
     return Stimulus(times, columns)

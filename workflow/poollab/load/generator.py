@@ -92,7 +92,16 @@ class Generator:
         self._obey("close")
         gc.enable()
         reachable = await self._client.close()
-        self._write(zero, {"plan": plan, "warm_up_drained": drained, "finished": finished, "reachable": reachable, **timer.names(loop)})
+        self._write(
+            zero,
+            {
+                "plan": plan,
+                "warm_up_drained": drained,
+                "finished": finished,
+                "reachable": reachable,
+                **timer.names(loop),
+            },
+        )
 
     def _requests(self, window: Window) -> list[Coroutine[Any, Any, None]]:
         requests: list[Coroutine[Any, Any, None]] = self._client.requests(window.rows, self._spec["sql"], window.args)

@@ -40,7 +40,7 @@ class TimerFd:
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
         self._loop, self._callback = loop, callback
-        # struct itimerspec: interval (two longs, zero: once), then value; filled in place, since arming is on the measured path.
+        # struct itimerspec: interval (zero: once), then value; in place, since arming is on the measured path.
         self._spec = ctypes.create_string_buffer(32)
         self._pack = struct.Struct("@llll").pack_into
         self._settime = self._libc.timerfd_settime

@@ -3,14 +3,14 @@
 import json
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from poollab.errors import LabError, MeasurementError
 from poollab.lab import seeding
-from poollab.lab.base import Caps, Counters, GeneratorProcess, Lab
+from poollab.lab.base import Caps, Counters, Lab
 from poollab.load import draw
 from poollab.run.dialogue import Dialogue
 from poollab.run.sampling import Sampler
@@ -49,17 +49,18 @@ class Plan:
 
 @dataclass(slots=True)
 class Observed:
-    """What came out of a run, before it is judged."""
+    """What is seen of a run, filled as it goes and judged afterwards."""
 
     spec: dict[str, Any]
     stimulus: draw.Stimulus
-    facts: dict[str, Any]
-    sampler: Sampler
-    counters: dict[str, tuple[Counters, Counters]]
-    sessions: tuple[int | None, int | None]
     caps: dict[str, Caps]
-    started_at: datetime
-    zero_ns: int
+    sampler: Sampler
+    started_at: str = ""
+    """Wall time of zero, a label only."""
+    zero_ns: int = 0
+    counters: dict[str, tuple[Counters, Counters]] = field(default_factory=dict)
+    sessions: tuple[int | None, int | None] = (None, None)
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> dict[str, Any]:
@@ -69,6 +70,8 @@ def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> d
     Raises:
         MeasurementError, LabError: nothing of the run is kept.
     """
+    if not lab.alive():
+        raise LabError("the server of this block is gone")
     wanted = plan.caps("database"), plan.caps("load_generator")
     database, generator = lab.set_caps(*wanted)
     for side, want, got in zip(("database", "load generator"), wanted, (database, generator), strict=True):
@@ -118,18 +121,17 @@ def _observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps) -> Observ
         import pyarrow.parquet  # noqa: F401, PLC0415 - while the generator starts, never while it measures
 
         caps = {"database": database_caps, "load_generator": process.caps}
-        return _converse(lab, plan, process, dialogue, Observed(
-            spec, stimulus, {}, Sampler(lab.database_counters(), process.counters), {}, (None, None), caps, datetime.now(UTC), 0
-        ), scratch)
+        observed = Observed(spec, stimulus, caps, Sampler(lab.database_counters(), process.counters))
+        _converse(lab, plan, dialogue, observed)
+        observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
+        return observed
     finally:
         if process is not None:
             process.stop()
         dialogue.close()
 
 
-def _converse(
-    lab: Lab, plan: Plan, process: GeneratorProcess, dialogue: Dialogue, observed: Observed, scratch: Path
-) -> Observed:
+def _converse(lab: Lab, plan: Plan, dialogue: Dialogue, observed: Observed) -> None:
     warm_s, measure_s = plan.windows
     drain_s = plan.settings["timeouts"]["drain_s"]
     dialogue.expect("connected", CONNECT_WITHIN_S)
@@ -138,7 +140,7 @@ def _converse(
     dialogue.say("go")
     zero_ns = observed.zero_ns = int(dialogue.expect("zero", 10)["zero_ns"])
     _sleep_until(zero_ns)
-    observed.started_at = datetime.now(UTC)
+    observed.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     start = observed.sampler.take()
     dialogue.expect("done", measure_s + drain_s + 30, SAMPLE_EVERY_S, observed.sampler.take)
     _sleep_until(zero_ns + round(measure_s * 1e9))
@@ -149,8 +151,6 @@ def _converse(
     dialogue.finish(END_WITHIN_S)
     if not lab.alive():
         raise LabError("the server ended during the run; this block is over")
-    observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
-    return observed
 
 
 def _sleep_until(at_ns: int) -> None:

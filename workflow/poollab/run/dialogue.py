@@ -28,7 +28,9 @@ class Dialogue:
         """Send one word."""
         os.write(self._control, f"{word}\n".encode())
 
-    def expect(self, event: str, within_s: float, every_s: float = 1.0, between: Callable[[], object] = lambda: None) -> dict[str, Any]:
+    def expect(
+        self, event: str, within_s: float, every_s: float = 1.0, between: Callable[[], object] = lambda: None
+    ) -> dict[str, Any]:
         """
         Wait for an event, calling `between` every `every_s` seconds meanwhile.
 
@@ -60,7 +62,8 @@ class Dialogue:
                 # No writer: not started yet, or gone.
                 time.sleep(0.005)
         if self.process is not None and b"\n" not in self._text and (code := self.process.poll()) is not None:
-            raise MeasurementError(f"the load generator ended with {code} before {event}: {self.process.errors().strip()[-600:] or 'no message'}")
+            said = self.process.errors().strip()[-600:] or "no message"
+            raise MeasurementError(f"the load generator ended with {code} before {event}: {said}")
         if time.monotonic() > deadline:
             raise MeasurementError(f"the load generator did not get to {event} within {within_s:g} s")
 

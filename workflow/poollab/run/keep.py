@@ -37,7 +37,7 @@ def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int) -
         "block": block,
         "status": verdict.status,
         "reasons": verdict.reasons,
-        "started_at": observed.started_at.isoformat(timespec="milliseconds"),
+        "started_at": observed.started_at,
         "settings": plan.settings,
         "settings_hash": plan.settings_hash,
         "schedule_hash": observed.stimulus.digest,

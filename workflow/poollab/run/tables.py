@@ -24,7 +24,9 @@ def read_columns(path: Path, count: int) -> dict[str, Ints]:
     """
     data = np.fromfile(path, dtype=np.int64)
     if len(data) != count * len(COLUMNS):
-        raise MeasurementError(f"{path.name} holds {len(data)} values where {count * len(COLUMNS)} are due; rows are missing")
+        raise MeasurementError(
+            f"{path.name} holds {len(data)} values where {count * len(COLUMNS)} are due; rows are missing"
+        )
     return dict(zip(COLUMNS, data.reshape(len(COLUMNS), count), strict=True))
 
 

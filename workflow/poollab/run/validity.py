@@ -7,6 +7,7 @@ The rules are those of the word list: `generator-late`, `overloaded`, `errors`, 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,12 @@ class Ends:
 def judge(columns: Mapping[str, Ints], window_s: float, allowed_errors: float, ends: Ends) -> Verdict:
     """Apply every rule and collect what it says."""
     lateness = first_lateness_p99(columns)
-    found = [*_late(columns, lateness), *_overloaded(columns, window_s), *_errors(columns, allowed_errors), *_unclean(ends)]
+    found = [
+        *_late(columns, lateness),
+        *_overloaded(columns, window_s),
+        *_errors(columns, allowed_errors),
+        *_unclean(ends),
+    ]
     words = dict.fromkeys(word for word, _ in found)
     return Verdict("+".join(words) or "ok", "; ".join(text for _, text in found), lateness)
 
@@ -96,10 +102,10 @@ def backlog_grows(columns: Mapping[str, Ints]) -> bool:
     of a queue that empties do not count.
     """
     waiting = in_flight_at_arrivals(columns)
-    if len(waiting) < 40:  # noqa: PLR2004 - ten arrivals a quarter
+    if len(waiting) < 40:
         return False
     means = [float(part.mean()) for part in np.array_split(waiting, 4)]
-    rises = all(b > a for a, b in zip(means, means[1:], strict=False))
+    rises = all(b > a for a, b in pairwise(means))
     return rises and means[-1] > 2 * means[0] and means[-1] > means[0] + 10
 
 
@@ -111,18 +117,32 @@ def _errors(columns: Mapping[str, Ints], allowed: float) -> Iterator[tuple[str, 
 
 def _unclean(ends: Ends) -> Iterator[tuple[str, str]]:
     facts: list[tuple[bool, str]] = [
-        (ends.connections != ends.pool_size, f"the pool holds {ends.connections} connections, expected {ends.pool_size}"),
-        (ends.sessions_before not in (None, ends.pool_size), f"{ends.sessions_before} server sessions before the run, expected {ends.pool_size}"),
-        (ends.sessions_after not in (None, ends.pool_size), f"{ends.sessions_after} server sessions after the run, expected {ends.pool_size}"),
+        (
+            ends.connections != ends.pool_size,
+            f"the pool holds {ends.connections} connections, expected {ends.pool_size}",
+        ),
+        (
+            ends.sessions_before not in (None, ends.pool_size),
+            f"{ends.sessions_before} server sessions before the run, expected {ends.pool_size}",
+        ),
+        (
+            ends.sessions_after not in (None, ends.pool_size),
+            f"{ends.sessions_after} server sessions after the run, expected {ends.pool_size}",
+        ),
         (ends.new_connections > 0, f"{ends.new_connections} connections were made inside the window"),
-        (ends.reachable != ends.pool_size, f"{ends.reachable} connections could be taken at the end, expected {ends.pool_size}"),
+        (
+            ends.reachable != ends.pool_size,
+            f"{ends.reachable} connections could be taken at the end, expected {ends.pool_size}",
+        ),
         (not ends.warm_up_drained, "the warm-up did not drain"),
         (not ends.finished, "requests were still under way when the drain ended"),
     ]
     yield from (("unclean", text) for wrong, text in facts if wrong)
 
 
-def ends_of(spec: dict[str, Any], columns: Mapping[str, Ints], facts: dict[str, Any], sessions: tuple[int | None, int | None]) -> Ends:
+def ends_of(
+    spec: dict[str, Any], columns: Mapping[str, Ints], facts: dict[str, Any], sessions: tuple[int | None, int | None]
+) -> Ends:
     """Collect what was seen at the ends of a run from the generator's facts and the session counts."""
     used = set(columns["backend"][columns["backend"] != ABSENT].tolist())
     return Ends(

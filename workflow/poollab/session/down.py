@@ -6,10 +6,11 @@ from pathlib import Path
 
 from poollab.session.paths import Paths
 from poollab.session.teardown import end_all
+from poollab.session.terminal import say
 
 if __name__ == "__main__":
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, signal.SIG_IGN)
     for record in end_all(Paths(Path(sys.argv[1])), sys.argv[2]):
         if not record["confirmed"]:
-            print(record["sentence"])
+            say(record["sentence"])

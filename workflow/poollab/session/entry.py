@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from poollab.errors import PoollabError
+from poollab.session.terminal import say
 
 
 def entry(main: Callable[[], object]) -> None:
@@ -48,14 +49,15 @@ def _take_log() -> Path | None:
 
 def _leave(log: Path | None, text: str, code: int) -> None:
     if text:
-        print(text, file=sys.stderr, flush=True)
+        say(text)
     if log is None:
         sys.exit(code)
     try:
         with log.open("a", encoding="utf-8") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} pid {os.getpid()} exit {code}\n{traceback.format_exc()}\n")
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            file.write(f"{at} pid {os.getpid()} exit {code}\n{traceback.format_exc()}\n")
     except OSError as error:
-        print(f"{log} cannot be written ({error.strerror})", file=sys.stderr)
+        say(f"{log} cannot be written ({error.strerror})")
     sys.exit(code)
 
 

@@ -74,7 +74,9 @@ class Hooks:
         """Say where everything is, and the one-sentence result."""
         self._down()
         closing = self._session.paths.results / "report" / "result.txt"
-        terminal.say((closing.read_text("utf-8").strip() + "\n" if closing.exists() else "") + f"Published: {published}")
+        terminal.say(
+            (closing.read_text("utf-8").strip() + "\n" if closing.exists() else "") + f"Published: {published}"
+        )
 
     def fail(self, log: Any) -> None:
         """End the block, say what is kept, and leave with the code that fits the cause."""
@@ -95,12 +97,16 @@ class Hooks:
     def _down(self) -> None:
         """End all blocks in a process of its own that no second Ctrl-C reaches."""
         paths = self._session.paths
-        open_blocks = [n for n in paths.block_numbers() if (paths.block(n) / "lab.json").exists() and not _ended(paths.block(n))]
+        open_blocks = [
+            n for n in paths.block_numbers() if (paths.block(n) / "lab.json").exists() and not _ended(paths.block(n))
+        ]
         if not open_blocks:
             return
         ended = "interrupted" if self.signalled is not None else "stopped by a failure"
         command = [sys.executable, "-m", "poollab.session.down", str(paths.results.absolute()), ended]
-        done = subprocess.run(command, start_new_session=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, start_new_session=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
         if done.stdout.strip() or done.returncode:
             terminal.say((done.stdout + done.stderr).strip())
 

@@ -97,7 +97,8 @@ def pango_available() -> bool:
 def _results_folder(root: Path, name: str) -> Path:
     target = (root / name).resolve()
     if target == root.resolve() or root.resolve() not in target.parents:
-        raise ConfigError([f"config/config.yaml: results = {name!r}: must be a folder inside the project, such as results; change it there"])
+        fault = f"config/config.yaml: results = {name!r}: must be a folder inside the project, such as results"
+        raise ConfigError([fault])
     # Relative, so that records hold no path of this machine and a moved project keeps its results.
     return Path(os.path.relpath(target, root.resolve()))
 
@@ -112,7 +113,8 @@ def _finished(paths: Paths, plans: dict[str, Plan]) -> dict[str, int]:
             record = json.loads(record_path.read_text("utf-8"))
             theirs, block = record["settings"], int(record["block"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise IdentityError(f"{record_path} is no record of a run ({error}); move its folder away and run the same command again") from None
+            text = f"{record_path} is no record of a run ({error}); move its folder away and run the same command again"
+            raise IdentityError(text) from None
         if record.get("settings_hash") != plan.settings_hash or record.get("study") != plan.study:
             raise _refusal(record_path, plan, theirs)
         found[name] = block
@@ -122,7 +124,8 @@ def _finished(paths: Paths, plans: dict[str, Plan]) -> dict[str, int]:
 def _refusal(path: Path, plan: Plan, theirs: Any) -> IdentityError:
     lines = "\n  ".join(differing_keys(plan.settings, theirs) or ["study name"])
     return IdentityError(
-        f"{path.parent} was measured with other settings than the study has now; they are never averaged together.\n  {lines}\n"
+        f"{path.parent} was measured with other settings than the study has now; "
+        f"they are never averaged together.\n  {lines}\n"
         f"Nothing was started. Put the settings back, use a new results folder (--config results=NAME), "
         f"or remove the old results with `make clean-results STUDY={plan.study}`."
     )

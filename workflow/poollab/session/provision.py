@@ -11,7 +11,7 @@ from typing import Any
 from poollab.data import store
 from poollab.errors import IdentityError, LabError
 from poollab.lab import choose, leftovers, machine, place, seeding
-from poollab.lab.base import Lab, Proof
+from poollab.lab.base import Announce, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import teardown
@@ -33,7 +33,10 @@ def provision(record_path: Path) -> str:
     leftovers.sweep()
     owner = place.Owner(**session["owner"])
     lab = choose.new(session["lab"]["kind"], owner)
-    announce = lambda record: store.write_json(folder / "lab.json", record.to_json())  # noqa: E731
+
+    def announce(record: LabRecord) -> None:
+        store.write_json(folder / "lab.json", record.to_json())
+
     announce(lab.record)
     try:
         block = _begin(lab, session, announce)
@@ -46,7 +49,7 @@ def provision(record_path: Path) -> str:
     return _summary(block)
 
 
-def _begin(lab: Lab, session: dict[str, Any], announce: Any) -> dict[str, Any]:
+def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, Any]:
     study = session["study"]["model"]["database"]
     first = load_plan(session, session["planned"][0])
     settings = {key: str(value) for key, value in study["settings"].items()}
@@ -64,7 +67,10 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Any) -> dict[str, Any]:
             "server_version": version,
             "server_settings": {k: v for k, v in found.items() if not _names_a_place(k)},
         },
-        "proof": {side: {**asdict(proof), "caps": asdict(proof.caps)} for side, proof in zip(("database", "load_generator"), proofs, strict=True)},
+        "proof": {
+            side: {**asdict(proof), "caps": asdict(proof.caps)}
+            for side, proof in zip(("database", "load_generator"), proofs, strict=True)
+        },
         "seed": seeds,
     }
 
@@ -96,7 +102,7 @@ def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> N
 
 def _names_a_place(name: str) -> bool:
     """Settings that name a folder differ in every block and measure nothing."""
-    return name.endswith(("_directory", "_directories", "_file")) or name in ("port", "unix_socket_permissions", "external_pid_file")
+    return name.endswith(("_directory", "_directories", "_file")) or name in {"port", "unix_socket_permissions"}
 
 
 def _same_environment(paths: Paths, number: int, environment: dict[str, Any]) -> None:
@@ -114,7 +120,8 @@ def _same_environment(paths: Paths, number: int, environment: dict[str, Any]) ->
         differing = differing_keys(machine.identity(environment), theirs)
         if differing:
             raise IdentityError(
-                f"block {other} of {paths.results} was measured in another environment; mixing them would compare machines, not pools.\n  "
+                f"Block {other} of {paths.results} was measured in another environment; "
+                "mixing them would compare machines, not pools.\n  "
                 + "\n  ".join(differing)
                 + "\nUse a new results folder (--config results=NAME), or go back to that environment."
             )
@@ -129,7 +136,13 @@ def _start_keeper(folder: Path, owner: place.Owner) -> None:
     """Leave a process behind that removes the lab should the session's own process be killed."""
     command = [sys.executable, "-m", "poollab.session.keeper", str(folder), str(owner.pid), str(owner.started)]
     subprocess.Popen(
-        command, cwd="/", env={**os.environ}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        command,
+        cwd="/",
+        env={**os.environ},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
 
 
@@ -139,12 +152,10 @@ def _summary(block: dict[str, Any]) -> str:
     line = f"Database ready: PostgreSQL {environment['server_version']}, {rows}, checksums proven."
     notes = [p["note"] for p in proof.values() if not p["enforced"]]
     if notes:
-        return f"{line}\nUNCAPPED: the study's caps are not enforced here ({notes[0]}). The report says so in its first lines."
+        return f"{line}\nUNCAPPED: the caps are not enforced here ({notes[0]}). The report says so in its first lines."
     parts = [
         f"{side.replace('_', ' ')} {p['burn_cores']:.2f} of {p['caps']['quota_us'] / p['caps']['period_us']:g} cores"
         for side, p in proof.items()
         if p["burn_cores"] is not None and p["caps"]["quota_us"]
     ]
     return f"{line} Caps proven by a burn: {', '.join(parts)}." if parts else line
-
-

@@ -37,7 +37,9 @@ def end_block(folder: Path, ended: str) -> dict[str, Any] | None:
             "removed": removed,
             "leftovers": remaining,
             "confirmed": not remaining,
-            "sentence": CONFIRMED if not remaining else "NOT all removed: " + "; ".join(remaining) + " (run `make clean`)",
+            "sentence": CONFIRMED
+            if not remaining
+            else "NOT all removed: " + "; ".join(remaining) + " (run `make clean`)",
         }
         store.write_json(done, record)
         return record

@@ -27,7 +27,20 @@ class QuietFilter(logging.Filter):
 
 
 #: Runs of Snakemake whose output is what the user asked for.
-_LOOKING = ("-n", "--dry-run", "--dryrun", "--lint", "--verbose", "--printshellcmds", "-p", "--unlock", "--list", "-l", "--summary", "-S")
+_LOOKING = (
+    "-n",
+    "--dry-run",
+    "--dryrun",
+    "--lint",
+    "--verbose",
+    "--printshellcmds",
+    "-p",
+    "--unlock",
+    "--list",
+    "-l",
+    "--summary",
+    "-S",
+)
 
 
 def quiet(logger: logging.Logger, arguments: Sequence[str]) -> QuietFilter:
@@ -43,12 +56,13 @@ def quiet(logger: logging.Logger, arguments: Sequence[str]) -> QuietFilter:
 
 def say(text: str) -> None:
     """Print for the user; standard error keeps the order with messages of failed steps."""
-    print(text, file=sys.stderr, flush=True)
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
 
 
 def minutes(seconds: float) -> str:
     """Say a duration in words that fit its size."""
-    if seconds < 90:  # noqa: PLR2004 - a minute and a half
+    if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min"
 
@@ -61,11 +75,12 @@ def opening(session: Any, lab: tuple[str, str]) -> str:
     shape += f" x {len(study.limit_map)} limits" if len(study.limit_map) > 1 else ""
     from poollab.session.plan_file import seconds  # noqa: PLC0415 - terminal is imported by it too
 
+    limits = f"Caps: database {caps(study.database.limits)}; load generator {caps(study.load_generator.limits)}"
     lines = [
         f"Poollab: {study.title}",
         f"Study {session.name}: {len(session.plans)} cells ({shape} x {study.repeats} repeats)"
         + (f", {kept} measured already, {missing} to go." if kept else "."),
-        f"Lab: {lab[0]} ({lab[1]}). Caps: database {caps(study.database.limits)}; load generator {caps(study.load_generator.limits)}.",
+        f"Lab: {lab[0]} ({lab[1]}). {limits}.",
         f"Expected: about {minutes(seconds(study, missing))}. Ctrl-C stops; the same command goes on from there.",
     ]
     return "\n".join(lines)
@@ -81,6 +96,7 @@ def cell_line(number: int, total: int, record: dict[str, Any], p99_ns: int | Non
     """Return a cell's one line: n of m, the cell, p99, status, time left."""
     names = [record["workload"], record["arm"], *([record["limits"]] if record["limits"] else [])]
     p99 = "p99       -" if p99_ns is None else f"p99 {p99_ns / 1e6:7.2f} ms"
-    text = f"[{number:>{len(str(total))}}/{total}] {'  '.join(f'{n:<14}' for n in names)} run {record['repeat']}  {p99}  {record['status']}"
+    cell = "  ".join(f"{name:<14}" for name in names)
+    text = f"[{number:>{len(str(total))}}/{total}] {cell} run {record['repeat']}  {p99}  {record['status']}"
     tail = f"  ({minutes(left_s)} left)" if number < total else ""
     return text + tail + (f"\n        {record['reasons']}" if record["reasons"] else "")

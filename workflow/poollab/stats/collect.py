@@ -47,8 +47,10 @@ def collect(results: Path) -> None:
 
 def frame(table: pa.Table) -> pd.DataFrame:
     """Return a frame whose integers stay integers where values are missing."""
-    plain = table.set_column(table.schema.get_field_index("status"), "status", table["status"].cast(pa.string())) if "status" in table.column_names else table
-    return plain.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}.get)
+    if "status" in table.column_names:
+        table = table.set_column(table.schema.get_field_index("status"), "status", table["status"].cast(pa.string()))
+    made: pd.DataFrame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}.get)
+    return made
 
 
 def _records(results: Path, session: dict[str, Any]) -> list[dict[str, Any]]:
@@ -75,8 +77,12 @@ def _same_stimulus(records: list[dict[str, Any]]) -> None:
 
 
 def _labelled(table: pa.Table, record: dict[str, Any], position: int) -> pa.Table:
-    labels = {key: record[key] for key in ("cell", "workload", "arm", "limits", "repeat", "block")} | {"position": position}
-    columns = [pa.array([labels[f.name]] * table.num_rows, f.type) if f.name in labels else table[f.name] for f in ALL_REQUESTS]
+    labels = {key: record[key] for key in ("cell", "workload", "arm", "limits", "repeat", "block")} | {
+        "position": position
+    }
+    columns = [
+        pa.array([labels[f.name]] * table.num_rows, f.type) if f.name in labels else table[f.name] for f in ALL_REQUESTS
+    ]
     return pa.Table.from_arrays(columns, schema=ALL_REQUESTS)
 
 

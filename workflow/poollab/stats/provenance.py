@@ -31,7 +31,11 @@ def environment(results: Path, session: dict[str, Any], records: list[dict[str, 
 def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[str, Any]:
     folder = results / "state" / "blocks" / str(number)
     block = store.read_json(folder / "block.json")
-    end = store.read_json(folder / "teardown.json") if (folder / "teardown.json").exists() else {"at": None, "ended": "unknown"}
+    end = (
+        store.read_json(folder / "teardown.json")
+        if (folder / "teardown.json").exists()
+        else {"at": None, "ended": "unknown"}
+    )
     stopped = folder / "stopped.json"
     mine = sorted((r for r in records if r["block"] == number), key=lambda r: str(r["started_at"]))
     return {
@@ -51,8 +55,12 @@ def _commit() -> dict[str, Any]:
     root = Path(__file__).resolve().parents[3]
     try:
         where = ["git", "-c", f"safe.directory={root}", "-C", str(root)]
-        head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run([*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True).stdout
+        head = subprocess.run(
+            [*where, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "dirty": None}
     return {"commit": head, "dirty": bool(changed.strip())}

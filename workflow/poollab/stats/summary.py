@@ -24,7 +24,10 @@ def run_row(record: dict[str, Any], rows: pd.DataFrame, samples: pd.DataFrame, p
     values = requests.numbers(rows)
     used = rows["connection"].dropna()
     return {
-        **{key: record[key] for key in ("cell", *KEYS, "repeat", "block", "status", "reasons", "schedule_hash", "settings_hash")},
+        **{
+            key: record[key]
+            for key in ("cell", *KEYS, "repeat", "block", "status", "reasons", "schedule_hash", "settings_hash")
+        },
         "position": position,
         "client": record["settings"]["client"],
         "pool_size": record["pool_size"],
@@ -72,7 +75,9 @@ def condition_row(planned: int, runs: pd.DataFrame, rows: pd.DataFrame) -> dict[
     for name in _RANKS:
         values |= {f"{name}_run_{end}_ns": _int(getattr(good[f"{name}_ns"], end)()) for end in ("min", "max")}
     for name in _MEANS:
-        values |= {f"{name}_mean_run_{end}_ns": float(getattr(good[f"{name}_mean_ns"], end)()) for end in ("min", "max")}
+        values |= {
+            f"{name}_mean_run_{end}_ns": float(getattr(good[f"{name}_mean_ns"], end)()) for end in ("min", "max")
+        }
     return values
 
 

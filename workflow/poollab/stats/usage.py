@@ -22,7 +22,12 @@ def of_run(record: dict[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
         cap = None if quota["quota_us"] is None else quota["quota_us"] / quota["period_us"]
         cpu = _increase(start, end, "cpu_ns")
         values |= {f"{side}_{k}": v for k, v in _cpu(cpu, cap, seconds).items()}
-        values |= {f"{side}_{k}": v for k, v in throttling(*(_increase(start, end, n) for n in ("periods", "throttled", "throttled_ns"))).items()}
+        values |= {
+            f"{side}_{k}": v
+            for k, v in throttling(
+                *(_increase(start, end, n) for n in ("periods", "throttled", "throttled_ns"))
+            ).items()
+        }
         values |= {f"{side}_{k}": v for k, v in _memory(start, samples, side).items()}
     return values
 
@@ -77,7 +82,11 @@ def pooled(runs: pd.DataFrame) -> dict[str, Any]:
         cores = runs[f"{side}_cpu_cores"].astype("float64")
         known = cores.notna()
         use = float((cores[known] * weight[known]).sum() / weight[known].sum()) if known.any() else None
-        values |= {f"{side}_cap_cores": cap, f"{side}_cpu_cores": use, f"{side}_cpu_of_cap": use / cap if use is not None and cap else None}
+        values |= {
+            f"{side}_cap_cores": cap,
+            f"{side}_cpu_cores": use,
+            f"{side}_cpu_of_cap": use / cap if use is not None and cap else None,
+        }
         sums = {n: _sum(runs[f"{side}_{n}"]) for n in ("periods", "throttled", "throttled_s")}
         seconds = sums["throttled_s"]
         values |= {
@@ -86,7 +95,14 @@ def pooled(runs: pd.DataFrame) -> dict[str, Any]:
                 _whole(sums["periods"]), _whole(sums["throttled"]), None if seconds is None else round(seconds * 1e9)
             ).items()
         }
-        for name in ("memory_start_bytes", "memory_mean_bytes", "anon_mean_bytes", "shmem_mean_bytes", "kernel_mean_bytes", "page_cache_mean_bytes"):
+        for name in (
+            "memory_start_bytes",
+            "memory_mean_bytes",
+            "anon_mean_bytes",
+            "shmem_mean_bytes",
+            "kernel_mean_bytes",
+            "page_cache_mean_bytes",
+        ):
             column = runs[f"{side}_{name}"].astype("float64")
             values[f"{side}_{name}"] = float(column.mean()) if column.notna().any() else None
         start = values[f"{side}_memory_start_bytes"]

@@ -22,7 +22,7 @@ class _UniqueKeys(yaml.SafeLoader):
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: dict[Any, int] = {}
     for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+        key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, (str, int, float)):
             raise yaml.MarkedYAMLError(problem=f"the key {key!r} is not a word", problem_mark=key_node.start_mark)
         if key in seen:
@@ -30,10 +30,7 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
                 problem=f"the key {key!r} stands twice (first in line {seen[key]})", problem_mark=key_node.start_mark
             )
         seen[key] = key_node.start_mark.line + 1
-    return {
-        loader.construct_object(k, deep=True): loader.construct_object(v, deep=True)  # type: ignore[no-untyped-call]
-        for k, v in node.value
-    }
+    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
 
 
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
@@ -77,7 +74,9 @@ def find_study(name: str, root: Path) -> Path:
         hint = f"did you mean {close[0]}?" if close else f"known studies: {', '.join(known)}"
         raise ConfigError([f"study = {name}: there is no file {path}; {hint}"])
     if not is_label(path.stem):
-        raise ConfigError([f"study = {name}: the file name {path.stem!r} names the results folder; rename it to {LABEL_RULE}"])
+        raise ConfigError(
+            [f"study = {name}: the file name {path.stem!r} names the results folder; rename it to {LABEL_RULE}"]
+        )
     return path
 
 
@@ -106,7 +105,9 @@ def _sentences(error: Any, model: type[BaseModel], data: dict[str, Any]) -> list
     if kind == "extra_forbidden":
         known = _known_keys(model, loc[:-1])
         close = difflib.get_close_matches(loc[-1], known, 1)
-        return [f"{at}: is not a known key; " + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(known)}")]
+        return [
+            f"{at}: is not a known key; " + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(known)}")
+        ]
     if kind == "missing":
         return [f"{at}: is missing; add it (config/README.md describes it)"]
     if kind == "value_error":

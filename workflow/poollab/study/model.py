@@ -66,7 +66,10 @@ class Study(Part):
 
     def _arm_faults(self) -> list[str]:
         if (self.pools is None) == (self.arms is None):
-            return ["pools: give either pools (sizes) or arms (labelled pools); " + ("got neither" if self.pools is None else "got both")]
+            return [
+                "pools: give either pools (sizes) or arms (labelled pools); "
+                + ("got neither" if self.pools is None else "got both")
+            ]
         if self.pools is not None and len(set(self.pools)) != len(self.pools):
             return [f"pools = {self.pools}: a size stands twice; name two equal pools as arms with labels of their own"]
         return []
@@ -75,9 +78,13 @@ class Study(Part):
         faults = []
         for name, workload in self.workloads.items():
             at = f"workloads.{name}"
-            if workload.same is not None and (workload.same not in self.workloads or self.workloads[workload.same].same):
+            if workload.same is not None and (
+                workload.same not in self.workloads or self.workloads[workload.same].same
+            ):
                 others = ", ".join(n for n, w in self.workloads.items() if n != name and not w.same) or "none"
-                faults.append(f"{at}.same = {workload.same}: must name another workload that stands for itself; allowed: {others}")
+                faults.append(
+                    f"{at}.same = {workload.same}: must name another workload that stands for itself; allowed: {others}"
+                )
                 continue
             full = self.workload(name)
             if full.sql is None:
@@ -86,18 +93,19 @@ class Study(Part):
             used = {int(n) for n in re.findall(r"\$(\d+)", full.sql)}
             if used != set(range(1, len(full.args or []) + 1)):
                 want = ", ".join(f"${n}" for n in sorted(used)) or "no placeholder"
-                faults.append(f"{at}.args: {len(full.args or [])} given, and the statement uses {want}; give one for each, numbered from $1")
+                given = f"{len(full.args or [])} given, and the statement uses {want}"
+                faults.append(f"{at}.args: {given}; give one for each, numbered from $1")
             requests = self.expected_requests(name)
-            if requests < 1:
-                faults.append(f"{at}.arrivals: no arrival falls into the window of {self.windows.measure_s:g} s; lengthen the window or shorten the gap")
             if requests > MAX_REQUESTS:
-                faults.append(f"{at}.arrivals: {requests:.0f} requests in one cell; at most {MAX_REQUESTS}; lower the rate or the window")
+                most = f"at most {MAX_REQUESTS}; lower the rate or the window"
+                faults.append(f"{at}.arrivals: {requests:.0f} requests in one cell; {most}")
         return faults
 
     def _connection_faults(self) -> list[str]:
         room = self.database.max_connections - SUPERUSER_SLOTS - OWN_SESSIONS
         return [
-            f"{'pools' if self.pools else f'arms.{label}.size'} = {arm.size}: needs {arm.size} + {SUPERUSER_SLOTS} reserved slots "
+            f"{'pools' if self.pools else f'arms.{label}.size'} = {arm.size}: "
+            f"needs {arm.size} + {SUPERUSER_SLOTS} reserved slots "
             f"+ {OWN_SESSIONS} session of ours = {arm.size + SUPERUSER_SLOTS + OWN_SESSIONS} connections, and "
             f"database.settings.max_connections is {self.database.max_connections}; "
             f"use at most {room} or raise max_connections"
@@ -124,7 +132,9 @@ class Study(Part):
         if own.same is None:
             return own
         other = self.workloads[own.same]
-        return own.model_copy(update={"same": None, "sql": own.sql or other.sql, "args": own.args if own.args is not None else other.args})
+        return own.model_copy(
+            update={"same": None, "sql": own.sql or other.sql, "args": own.args if own.args is not None else other.args}
+        )
 
     def expected_requests(self, name: str) -> float:
         """Return the number of arrivals that one measurement window holds (the mean, where drawn)."""

@@ -20,11 +20,34 @@ Millis = Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 
 #: Settings that the lab owns; a study that could set them could open the server to a network.
 LAB_SETTINGS = frozenset(
-    "listen_addresses port unix_socket_directories unix_socket_permissions unix_socket_group data_directory "
-    "config_file hba_file ident_file external_pid_file autovacuum dynamic_shared_memory_type ssl "
-    "shared_preload_libraries session_preload_libraries local_preload_libraries archive_command archive_library "
-    "restore_command logging_collector log_directory log_destination superuser_reserved_connections "
-    "reserved_connections cluster_name dynamic_library_path".split()
+    [
+        "listen_addresses",
+        "port",
+        "unix_socket_directories",
+        "unix_socket_permissions",
+        "unix_socket_group",
+        "data_directory",
+        "config_file",
+        "hba_file",
+        "ident_file",
+        "external_pid_file",
+        "autovacuum",
+        "dynamic_shared_memory_type",
+        "ssl",
+        "shared_preload_libraries",
+        "session_preload_libraries",
+        "local_preload_libraries",
+        "archive_command",
+        "archive_library",
+        "restore_command",
+        "logging_collector",
+        "log_directory",
+        "log_destination",
+        "superuser_reserved_connections",
+        "reserved_connections",
+        "cluster_name",
+        "dynamic_library_path",
+    ]
 )
 
 
@@ -39,9 +62,7 @@ def _setting_name(name: str) -> str:
     return name
 
 
-SettingName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(_setting_name)
-]
+SettingName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(_setting_name)]
 SettingText = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f'\\]*$")]
 SettingValue = Annotated[int | float | SettingText, BeforeValidator(_setting_text)]
 
@@ -121,7 +142,11 @@ class IntArg(Part):
     @model_validator(mode="before")
     @classmethod
     def _pair(cls, data: Any) -> Any:
-        return {**data, "int": tuple(data["int"])} if isinstance(data, dict) and isinstance(data.get("int"), list) else data
+        return (
+            {**data, "int": tuple(data["int"])}
+            if isinstance(data, dict) and isinstance(data.get("int"), list)
+            else data
+        )
 
     @model_validator(mode="after")
     def _ordered(self) -> "IntArg":

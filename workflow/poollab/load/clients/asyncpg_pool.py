@@ -60,7 +60,9 @@ class AsyncpgClient:
         kinds = set()
         for number, connection in enumerate(held):
             for turn in range(CUSTOM_PLANS + 2):
-                await connection.fetchval(sql, *args[(number + turn) % len(args)], timeout=self._spec["timeouts"]["query_s"])
+                await connection.fetchval(
+                    sql, *args[(number + turn) % len(args)], timeout=self._spec["timeouts"]["query_s"]
+                )
             counts = "SELECT generic_plans FROM pg_prepared_statements WHERE statement = $1"
             kinds.add("generic" if await connection.fetchval(counts, sql) else "custom")
         for connection in held:
