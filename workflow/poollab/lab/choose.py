@@ -40,7 +40,7 @@ def new(kind: str, owner: place.Owner) -> Lab:
 
 def attach(data: dict[str, Any]) -> Lab:
     """Rebuild a lab from its record's JSON."""
-    record = LabRecord(**data)
+    record = LabRecord(**{key: value for key, value in data.items() if key != "owner"})
     if record.kind == "embedded":
         return EmbeddedLab(record)
     from poollab.lab.docker import DockerLab  # noqa: PLC0415

@@ -31,7 +31,18 @@ def describe() -> dict[str, Any]:
 
 
 #: Keys of a block's environment that must be equal in every block of a study.
-IDENTITY = ("lab", "server_version", "server_source", "server_settings", "kernel", "architecture", "cpu_model", "cpus", "drivers", "method")
+IDENTITY = (
+    "lab",
+    "server_version",
+    "server_source",
+    "server_settings",
+    "kernel",
+    "architecture",
+    "cpu_model",
+    "cpus",
+    "drivers",
+    "method",
+)
 
 
 def identity(environment: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ def of_server(data_folder: Path) -> int | None:
     except (OSError, IndexError):
         return None
     words = line.split()
-    return int(words[1]) if len(words) == 2 else None  # noqa: PLR2004 - key and id
+    return int(words[1]) if len(words) == 2 else None
 
 
 def exists(segment: int) -> bool:

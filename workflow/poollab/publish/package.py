@@ -6,6 +6,7 @@ from pathlib import Path
 
 from poollab.data import store
 from poollab.data.schemas import CONDITIONS, RUNS
+from poollab.errors import DataError
 from poollab.publish import notes
 
 FILES = (
@@ -55,6 +56,8 @@ def publish(results: Path, reports: Path, limit_bytes: int = 2_000_000) -> tuple
     Returns the folder and the names left out. The checksums there cover what is there.
     """
     source, target = results / "published", reports / "published" / results.name
+    if not (source / "SHA256SUMS").exists():
+        raise DataError(f"{source} holds no finished package; run the study first (make study STUDY={results.name})")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     left_out = []

@@ -79,7 +79,7 @@ def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> d
     scratch = Path(lab.record.folder) / "cells" / plan.cell
     scratch.mkdir(mode=0o700, parents=True)
     try:
-        observed = _observe(lab, plan, scratch, database)
+        observed = observe(lab, plan, scratch, database)
         from poollab.run import keep  # noqa: PLC0415 - pyarrow is loaded while nothing is measured
 
         return keep.keep(plan, observed, scratch, out, block)
@@ -111,7 +111,8 @@ def write_spec(folder: Path, plan: Plan, socket: str) -> tuple[dict[str, Any], d
     return spec, main
 
 
-def _observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps) -> Observed:
+def observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, *, facts: bool = True) -> Observed:
+    """Hold the conversation with a generator on `scratch`; `facts` is off for one that writes no rows."""
     spec, stimulus = write_spec(scratch, plan, lab.record.socket)
     dialogue = Dialogue(scratch)
     process = None
@@ -123,7 +124,8 @@ def _observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps) -> Observ
         caps = {"database": database_caps, "load_generator": process.caps}
         observed = Observed(spec, stimulus, caps, Sampler(lab.database_counters(), process.counters))
         _converse(lab, plan, dialogue, observed)
-        observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
+        if facts:
+            observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
         return observed
     finally:
         if process is not None:

@@ -17,7 +17,7 @@ from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import plan_file
 from poollab.session.paths import Paths
-from poollab.study.files import find_study, load_study, parse
+from poollab.study.files import find_study, load_study, parse, read_yaml
 from poollab.study.machine import Machine
 from poollab.study.model import Study
 
@@ -92,6 +92,12 @@ def pango_available() -> bool:
     except OSError:
         return False
     return True
+
+
+def configured_results(root: Path, study: str | None) -> Path:
+    """Return the results folder of a study by name, of config.yaml's where None."""
+    machine = parse(Machine, read_yaml(root / "config" / "config.yaml"), "config/config.yaml")
+    return root / _results_folder(root, machine.results) / (study or find_study(machine.study, root).stem)
 
 
 def _results_folder(root: Path, name: str) -> Path:

@@ -35,7 +35,7 @@ def provision(record_path: Path) -> str:
     lab = choose.new(session["lab"]["kind"], owner)
 
     def announce(record: LabRecord) -> None:
-        store.write_json(folder / "lab.json", record.to_json())
+        store.write_json(folder / "lab.json", {**record.to_json(), "owner": session["owner"]})
 
     announce(lab.record)
     try:

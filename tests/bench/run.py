@@ -1,0 +1,33 @@
+"""
+Run the benchmarks: `run.py [delay] [cpu] [wall] [wall-docker]`, all but the last without arguments.
+
+Ratios from one run on one machine; nothing here is asserted, since a shared machine would make it lie.
+"""
+
+import platform
+import sys
+from datetime import UTC, datetime
+
+import cpu
+import delay
+import wall
+
+PARTS = {"delay": delay.main, "cpu": cpu.main, "wall": wall.main, "wall-docker": lambda: wall.main("docker")}
+
+
+def main(names: list[str]) -> int:
+    """Run the named parts in order."""
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; known: {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    print(
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
+    )
+    for name in names or ["delay", "cpu", "wall"]:
+        PARTS[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
