@@ -3,6 +3,6 @@ include: "workflow/Snakefile"
 
 
 rule study:
+    default_target: True
     input:
         rules.publish.output,
-    default_target: True

@@ -21,9 +21,8 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(PARTS)}", file=sys.stderr)
         return 2
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
-    )
+    system = f"{platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {system}", flush=True)
     for name in names or ["delay", "cpu", "wall"]:
         PARTS[name]()
     return 0

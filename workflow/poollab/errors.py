@@ -36,7 +36,7 @@ class MeasurementError(PoollabError):
     exit_code = 1
 
 
-class SafetyStop(PoollabError):
+class SafetyStop(PoollabError):  # noqa: N818 - the word of the design
     """The block ends because the host or the server is not fit to measure; the same command continues."""
 
     exit_code = 75

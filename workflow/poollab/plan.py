@@ -78,7 +78,10 @@ def settings(study: Study, condition: Condition) -> dict[str, Any]:
     database, generator = study.limit_map[condition.limits]
     return {
         "method": METHOD_VERSION,
-        "workload": {"name": condition.workload, **study.workload(condition.workload).model_dump(mode="json", exclude={"same"})},
+        "workload": {
+            "name": condition.workload,
+            **study.workload(condition.workload).model_dump(mode="json", exclude={"same"}),
+        },
         "client": study.client,
         "arm": study.arm_map[condition.arm].model_dump(mode="json"),
         "limits": {"database": database.model_dump(mode="json"), "load_generator": generator.model_dump(mode="json")},

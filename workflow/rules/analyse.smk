@@ -1,5 +1,7 @@
 # Imports are invisible to Snakemake, so the code that decides numbers is an input.
-STATS_CODE = sorted(str(p.relative_to(ROOT)) for folder in ("stats", "data") for p in (ROOT / "workflow/poollab" / folder).rglob("*.py"))
+STATS_CODE = sorted(
+    str(p.relative_to(ROOT)) for folder in ("stats", "data") for p in (ROOT / "workflow/poollab" / folder).rglob("*.py")
+)
 
 
 rule collect_tables:
@@ -13,5 +15,7 @@ rule collect_tables:
         environment=f"{RESULTS}/environment.json",
     log:
         f"{RESULTS}/logs/collect.log",
+    conda:
+        "../envs/poollab.yaml"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/collect.py {output.environment:q} --log {log:q}"
+        "python3 scripts/collect.py {output.environment:q} --log {log:q}"

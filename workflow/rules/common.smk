@@ -3,11 +3,11 @@ import sys
 from pathlib import Path
 
 from poollab.errors import PoollabError
-from poollab.session.open import open_session
+from poollab.session.open import open_session, use_this_python
 
-# Constant text in every shell command, resolved when it runs: paths of this machine are no trigger.
-PYTHON = sys.executable
-SCRIPTS = str(ROOT / "scripts")
+# Every command starts with plain `python3`: this interpreter, without a path of this machine in the text
+# that Snakemake compares when it looks for changes.
+use_this_python()
 
 try:
     SESSION = open_session(ROOT, config)

@@ -11,7 +11,9 @@ rule measure_cell:
     log:
         f"{RESULTS}/logs/cell-{{cell}}.log",
     priority: lambda wc: SESSION.priority(wc.cell)
+    conda:
+        "../envs/poollab.yaml"
     # More than any machine has: one cell at a time whatever --cores says.
     threads: 1024
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/measure.py {output:q} {input.block:q} --log {log:q}"
+        "python3 scripts/measure.py {output:q} {input.block:q} --log {log:q}"

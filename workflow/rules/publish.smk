@@ -8,5 +8,7 @@ rule publish:
         f"{RESULTS}/published/SHA256SUMS",
     log:
         f"{RESULTS}/logs/publish.log",
+    conda:
+        "../envs/poollab.yaml"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/package.py {output:q} {input.study:q} --log {log:q}"
+        "python3 scripts/package.py {output:q} {input.study:q} --log {log:q}"

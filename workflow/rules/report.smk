@@ -15,10 +15,13 @@ rule render_html:
         f"{RESULTS}/report/index.html",
     log:
         f"{RESULTS}/logs/render_html.log",
+    conda:
+        "../envs/poollab.yaml"
     params:
+        results=RESULTS,
         pdf="--pdf" if SESSION.pdf else "",
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/render_html.py {RESULTS:q} reports/templates {output:q} {params.pdf} --log {log:q}"
+        "python3 scripts/render_html.py {params.results:q} reports/templates {output:q} {params.pdf} --log {log:q}"
 
 
 rule render_pdf:
@@ -29,5 +32,9 @@ rule render_pdf:
         f"{RESULTS}/report/report.pdf",
     log:
         f"{RESULTS}/logs/render_pdf.log",
+    conda:
+        "../envs/poollab.yaml"
+    params:
+        results=RESULTS,
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/render_pdf.py {RESULTS:q} reports/templates {output:q} --log {log:q}"
+        "python3 scripts/render_pdf.py {params.results:q} reports/templates {output:q} --log {log:q}"

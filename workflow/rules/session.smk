@@ -22,8 +22,10 @@ rule begin_block:
         f"{RESULTS}/state/blocks/{{block}}/block.json",
     log:
         f"{RESULTS}/logs/block-{{block}}.log",
+    conda:
+        "../envs/poollab.yaml"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/provision.py {output:q} --log {log:q}"
+        "python3 scripts/provision.py {output:q} --log {log:q}"
 
 
 rule end_blocks:
@@ -35,5 +37,7 @@ rule end_blocks:
         f"{RESULTS}/logs/cleanup.log",
     # Before the analysis: the machine is free again as soon as the last cell is measured.
     priority: 10**6
+    conda:
+        "../envs/poollab.yaml"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/teardown.py {output:q} --log {log:q}"
+        "python3 scripts/teardown.py {output:q} --log {log:q}"

@@ -7,6 +7,7 @@ Opening only reads (it also happens for a dry run, for lint and in a second proc
 import ctypes
 import json
 import os
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,6 +65,12 @@ class Session:
         return str(self.paths.block_record(self.blocks.get(cell, self.new_block)))
 
 
+def use_this_python() -> None:
+    """Let `python3` mean the interpreter that runs Snakemake, in every command of the workflow."""
+    here = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join((here, os.environ.get("PATH", os.defpath)))
+
+
 def open_session(root: Path, config: dict[str, Any]) -> Session:
     """
     Read machine and study files, and the records of finished cells.
@@ -72,7 +79,7 @@ def open_session(root: Path, config: dict[str, Any]) -> Session:
         ConfigError: every fault of the configuration at once.
         IdentityError: results of other settings stand where this study's should.
     """
-    machine = parse(Machine, dict(config), "config/config.yaml")
+    machine = parse(Machine, _as_text(config), "config/config.yaml")
     path = find_study(machine.study, root)
     study = load_study(path)
     results = _results_folder(root, machine.results) / path.stem
@@ -92,6 +99,11 @@ def pango_available() -> bool:
     except OSError:
         return False
     return True
+
+
+def _as_text(config: dict[str, Any]) -> dict[str, Any]:
+    """Undo Snakemake's guess at types: a study called 5 on the command line arrives as a number."""
+    return {k: str(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else v for k, v in config.items()}
 
 
 def configured_results(root: Path, study: str | None) -> Path:

@@ -1,7 +1,6 @@
 """Read a study or machine file and say everything that is wrong with it at once."""
 
 import difflib
-import typing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,13 +9,32 @@ from pydantic import BaseModel, ValidationError
 
 from poollab.errors import ConfigError
 from poollab.labels import LABEL_RULE, is_label
+from poollab.study import faults
 from poollab.study.model import Study
 
 M = TypeVar("M", bound=BaseModel)
 
 
+#: A whole study that is in order: it stands in for the broken parts while the sound ones are held together.
+STAND_IN: dict[str, Any] = {
+    "title": "stands in",
+    "database": {"tables": {"t": {"rows": 1}}},
+    "workloads": {"w": {"sql": "SELECT 1", "arrivals": {"uniform": {"every_ms": 1}}}},
+}
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """YAML keeps the last of two equal keys; for a study that would be a silent change of settings."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - as in PyYAML
+        """Make a value; the day 2026-13-45 or an integer of 5,000 digits is a fault of the file, not of ours."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, KeyError, AttributeError, TypeError, OverflowError):
+            raise yaml.MarkedYAMLError(
+                problem=f"{faults.short(node.value)} looks like a date or a number and is none; put it in quotes",
+                problem_mark=node.start_mark,
+            ) from None
 
 
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -49,14 +67,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError([f"{path}: there is no such file; name one that exists"]) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([f"{path}: cannot be read ({error}); it must be a UTF-8 text file"]) from None
+    except yaml.reader.ReaderError as error:
+        character = f"U+{error.character:04X}" if isinstance(error.character, int) else repr(error.character)
+        where = f"position {error.position}"
+        raise ConfigError([f"{path}: {where}: holds the control character {character}; remove it"]) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        said = [text for text in (getattr(error, "context", None), getattr(error, "problem", None)) if text]
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError([f"{path}: {where}{getattr(error, 'problem', None) or error}; mend the YAML there"]) from None
+        raise ConfigError([f"{path}: {where}{', '.join(said) or error}; mend the YAML there"]) from None
     except RecursionError:
         raise ConfigError([f"{path}: is nested too deeply; a study has at most a few levels"]) from None
     if not isinstance(data, dict):
-        raise ConfigError([f"{path}: holds {_short(data)}; it must be a mapping of keys to values"])
+        what = "is empty" if data is None else f"holds {faults.short(data)}"
+        raise ConfigError(
+            [f"{path}: {what}; it must be a mapping of keys to values (config/README.md shows the smallest)"]
+        )
     return data
 
 
@@ -68,16 +94,22 @@ def find_study(name: str, root: Path) -> Path:
     """
     folder = root / "config" / "studies"
     path = folder / f"{name}.yaml" if is_label(name) else (root / name)
-    if not path.is_file():
+    if not _is_file(path):
         known = sorted(p.stem for p in folder.glob("*.yaml"))
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known studies: {', '.join(known)}"
-        raise ConfigError([f"study = {name}: there is no file {path}; {hint}"])
+        raise ConfigError([f"study = {faults.short(name)}: there is no file {path}; {hint}"])
     if not is_label(path.stem):
-        raise ConfigError(
-            [f"study = {name}: the file name {path.stem!r} names the results folder; rename it to {LABEL_RULE}"]
-        )
+        must = f"the file name {path.stem!r} names the results folder; rename it to {LABEL_RULE}"
+        raise ConfigError([f"study = {faults.short(name)}: {must}"])
     return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, or a folder that may not be entered
+        return False
 
 
 def load_study(path: Path) -> Study:
@@ -95,65 +127,18 @@ def parse(model: type[M], data: dict[str, Any], source: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        faults = [f"{source}: {line}" for e in error.errors() for line in _sentences(e, model, data)]
-        raise ConfigError(list(dict.fromkeys(faults))) from None
+        lines = faults.sentences(error, model)
+        broken = {str(e["loc"][0]) for e in error.errors() if e["loc"]}
+        if model is Study and broken:
+            lines += _faults_between(data, broken)
+        raise ConfigError([f"{source}: {line}" for line in lines]) from None
 
 
-def _sentences(error: Any, model: type[BaseModel], data: dict[str, Any]) -> list[str]:
-    loc = [str(part) for part in error["loc"] if part != "[key]" and not _is_branch(part, error["loc"], data)]
-    at, kind, got = ".".join(loc) or "(whole file)", error["type"], error["input"]
-    if kind == "extra_forbidden":
-        known = _known_keys(model, loc[:-1])
-        close = difflib.get_close_matches(loc[-1], known, 1)
-        return [
-            f"{at}: is not a known key; " + (f"did you mean {close[0]}?" if close else f"allowed: {', '.join(known)}")
-        ]
-    if kind == "missing":
-        return [f"{at}: is missing; add it (config/README.md describes it)"]
-    if kind == "value_error":
-        texts = str(error["ctx"]["error"]).split("\x1e")
-        return texts if len(loc) == 0 else [f"{at} = {_short(got)}: {text}" for text in texts]
-    if kind == "string_pattern_mismatch":
-        rule = LABEL_RULE if "{0,38}" in error["ctx"]["pattern"] else f"text that matches {error['ctx']['pattern']}"
-        return [f"{at} = {_short(got)}: must be {rule}"]
-    text = error["msg"].replace("Input should be", "must be")
-    return [f"{at} = {_short(got)}: {text[0].lower()}{text[1:]}; change it in that file and run the same command again"]
-
-
-def _is_branch(part: Any, loc: tuple[Any, ...], data: Any) -> bool:
-    """Drop the names that pydantic gives to the branches of a union (int, float, constrained-str)."""
-    here: Any = data
-    for step in loc:
-        if step is part:
-            break
-        try:
-            here = here[step]
-        except (KeyError, IndexError, TypeError):
-            continue
-    if isinstance(here, dict):
-        return False
-    return not (isinstance(here, (list, tuple)) and isinstance(part, int))
-
-
-def _known_keys(model: type[BaseModel], loc: list[str]) -> list[str]:
-    here: Any = model
-    for step in loc:
-        fields = getattr(here, "model_fields", {})
-        here = _inner(fields[step].annotation) if step in fields else here
-    return sorted(getattr(here, "model_fields", {}))
-
-
-def _inner(annotation: Any) -> Any:
-    """Find the model inside Optional, dict, list and Annotated."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for arg in reversed(typing.get_args(annotation)):
-        found = _inner(arg)
-        if found is not None:
-            return found
-    return None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _faults_between(data: dict[str, Any], broken: set[str]) -> list[str]:
+    """Find what is wrong between the sound parts, so that mending the broken ones brings up nothing new there."""
+    sound = {key: value for key, value in data.items() if key in Study.model_fields and key not in broken}
+    try:
+        Study.model_validate({**STAND_IN, **sound}, context={"broken": broken})
+    except ValidationError as error:
+        return faults.sentences(error, Study)
+    return []

@@ -14,7 +14,11 @@ class Part(BaseModel):
 
 
 Label = Annotated[str, StringConstraints(pattern=LABEL), Field(description=LABEL_RULE)]
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+Identifier = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$"),
+    Field(description="1 to 63 lower-case letters, digits and underscores, not a digit first, such as pool_lab"),
+]
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 Millis = Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 
@@ -62,9 +66,33 @@ def _setting_name(name: str) -> str:
     return name
 
 
-SettingName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(_setting_name)]
-SettingText = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f'\\]*$")]
-SettingValue = Annotated[int | float | SettingText, BeforeValidator(_setting_text)]
+def _printable(text: str) -> str:
+    if not all(c.isprintable() or c in "\n\t" for c in text):
+        raise ValueError("holds a control character; remove it")
+    return text
+
+
+def one_line(text: str) -> str:
+    """Refuse a text that would break a table or a message; used by the whole study too."""
+    if not text.isprintable():
+        raise ValueError("must be one line without control characters; join the lines")
+    return text
+
+
+SettingName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$"),
+    AfterValidator(_setting_name),
+    Field(description="the setting's PostgreSQL name: lower-case letters, digits and underscores, such as work_mem"),
+]
+SettingText = Annotated[
+    str,
+    StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f'\\]*$"),
+    Field(description="text of at most 200 characters without apostrophe, backslash and control characters"),
+]
+SettingValue = Annotated[
+    int | Annotated[float, Field(allow_inf_nan=False)] | SettingText, BeforeValidator(_setting_text)
+]
 
 
 class Limits(Part):
@@ -72,7 +100,7 @@ class Limits(Part):
 
     cpus: Annotated[float, Field(gt=0, le=1024, allow_inf_nan=False)] | None = None
     """CPU cap in cores; absent means uncapped."""
-    period_ms: Annotated[float, Field(ge=1, le=1000)] = 10.0
+    period_ms: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 10.0
     """Length of the quota period in milliseconds; the kernel takes 1 to 1000."""
     memory_mib: Annotated[int, Field(ge=16, le=1_048_576)] | None = None
     """Memory cap in MiB; absent means uncapped."""
@@ -151,7 +179,9 @@ class IntArg(Part):
     @model_validator(mode="after")
     def _ordered(self) -> "IntArg":
         if self.int[0] > self.int[1]:
-            raise ValueError(f"the range is empty: {self.int[0]} is greater than {self.int[1]}")
+            raise ValueError(
+                f"the range is empty, as {self.int[0]} is greater than {self.int[1]}; write the smaller one first"
+            )
         return self
 
 
@@ -192,7 +222,8 @@ class Arrivals(Part):
     def _exactly_one(self) -> "Arrivals":
         named = sorted(self.model_fields_set)
         if len(named) != 1 or getattr(self, named[0]) is None:
-            raise ValueError(f"name exactly one schedule of uniform, bursts, poisson; got {', '.join(named) or 'none'}")
+            got = f"{named[0]} without its keys" if len(named) == 1 else ", ".join(named) or "none"
+            raise ValueError(f"name exactly one schedule of {', '.join(sorted(type(self).model_fields))}; got {got}")
         return self
 
 
@@ -201,7 +232,7 @@ class Workload(Part):
 
     same: Label | None = None
     """Take what is not given here from this other workload."""
-    sql: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] | None = None
+    sql: Annotated[str, StringConstraints(min_length=1, max_length=20_000), AfterValidator(_printable)] | None = None
     """The statement, with $1, $2 ... for arguments."""
     args: list[IntArg] | None = None
     """One entry for each placeholder."""
