@@ -73,7 +73,7 @@ def run(lab: BenchLab, plan: Plan, program: Path | None = None) -> dict[str, Any
     scratch.mkdir(parents=True)
     caps, _ = lab.set_caps(plan.caps("database"), plan.caps("load_generator"))
     try:
-        observed = cell.observe(lab, plan, scratch, caps, facts=program is None)
+        observed = cell.observe(lab, plan, scratch, caps, None, facts=program is None)
         count = observed.spec["measure"]["count"]
         start, end = observed.counters["generator"]
         found: dict[str, Any] = {"cpu_ns": ((end.cpu_ns or 0) - (start.cpu_ns or 0)) / count}

@@ -26,6 +26,10 @@ class IdentityError(PoollabError):
     """Results or an environment of another study, method or machine stand where ours should be."""
 
 
+class LockedError(PoollabError):
+    """Another process works on this folder or measures on this machine."""
+
+
 class DataError(PoollabError):
     """A result file is truncated, foreign or inconsistent with the plan."""
 
@@ -40,3 +44,11 @@ class SafetyStop(PoollabError):  # noqa: N818 - the word of the design
     """The block ends because the host or the server is not fit to measure; the same command continues."""
 
     exit_code = 75
+
+    #: Columns of samples.parquet up to the moment when a run was broken off; empty where none was under way.
+    samples: "dict[str, list[int | None]]"
+    zero_ns: int
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.samples, self.zero_ns = {}, 0

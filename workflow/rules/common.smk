@@ -4,13 +4,14 @@ from pathlib import Path
 
 from poollab.errors import PoollabError
 from poollab.session.open import open_session, use_this_python
+from poollab.session.terminal import looking
 
 # Every command starts with plain `python3`: this interpreter, without a path of this machine in the text
 # that Snakemake compares when it looks for changes.
-use_this_python()
+use_this_python(ROOT)
 
 try:
-    SESSION = open_session(ROOT, config)
+    SESSION = open_session(ROOT, config, looking=looking(sys.argv))
 except PoollabError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)

@@ -3,16 +3,18 @@
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from poollab.errors import LabError, MeasurementError
+from poollab.errors import LabError, MeasurementError, SafetyStop
 from poollab.lab import seeding
 from poollab.lab.base import Caps, Counters, Lab
 from poollab.load import draw
 from poollab.run.dialogue import Dialogue
+from poollab.run.guard import Guard
 from poollab.run.sampling import Sampler
 
 SAMPLE_EVERY_S = 0.1
@@ -58,17 +60,20 @@ class Observed:
     started_at: str = ""
     """Wall time of zero, a label only."""
     zero_ns: int = 0
+    wall_s: float = 0.0
+    """How long the window took by the wall clock; differs from the monotonic one when that clock was stepped."""
     counters: dict[str, tuple[Counters, Counters]] = field(default_factory=dict)
     sessions: tuple[int | None, int | None] = (None, None)
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> dict[str, Any]:
+def measure(lab: Lab, plan: Plan, out: Path, block: int, guard: Guard, *, enforced: bool) -> dict[str, Any]:
     """
     Run a cell and write its files into `out`; return the run's record (also in run.json, written last).
 
     Raises:
         MeasurementError, LabError: nothing of the run is kept.
+        SafetyStop: the guard broke the run off; what was sampled until then is in the exception.
     """
     if not lab.alive():
         raise LabError("the server of this block is gone")
@@ -79,10 +84,10 @@ def measure(lab: Lab, plan: Plan, out: Path, block: int, *, enforced: bool) -> d
     scratch = Path(lab.record.folder) / "cells" / plan.cell
     scratch.mkdir(mode=0o700, parents=True)
     try:
-        observed = observe(lab, plan, scratch, database)
+        observed = observe(lab, plan, scratch, database, guard)
         from poollab.run import keep  # noqa: PLC0415 - pyarrow is loaded while nothing is measured
 
-        return keep.keep(plan, observed, scratch, out, block)
+        return keep.keep(plan, observed, scratch, out, block, guard)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -111,7 +116,9 @@ def write_spec(folder: Path, plan: Plan, socket: str) -> tuple[dict[str, Any], d
     return spec, main
 
 
-def observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, *, facts: bool = True) -> Observed:
+def observe(
+    lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, guard: Guard | None, *, facts: bool = True
+) -> Observed:
     """Hold the conversation with a generator on `scratch`; `facts` is off for one that writes no rows."""
     spec, stimulus = write_spec(scratch, plan, lab.record.socket)
     dialogue = Dialogue(scratch)
@@ -123,7 +130,9 @@ def observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, *, facts: 
 
         caps = {"database": database_caps, "load_generator": process.caps}
         observed = Observed(spec, stimulus, caps, Sampler(lab.database_counters(), process.counters))
-        _converse(lab, plan, dialogue, observed)
+        if guard is not None:
+            guard.ours.append(process.counters)
+        _converse(lab, plan, dialogue, observed, guard.check if guard else lambda: None)
         if facts:
             observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
         return observed
@@ -133,26 +142,38 @@ def observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, *, facts: 
         dialogue.close()
 
 
-def _converse(lab: Lab, plan: Plan, dialogue: Dialogue, observed: Observed) -> None:
+def _converse(lab: Lab, plan: Plan, dialogue: Dialogue, observed: Observed, check: Callable[[], None]) -> None:
     warm_s, measure_s = plan.windows
     drain_s = plan.settings["timeouts"]["drain_s"]
     dialogue.expect("connected", CONNECT_WITHIN_S)
-    dialogue.expect("ready", warm_s + drain_s + 30)
+    dialogue.expect("ready", warm_s + drain_s + 30, SAMPLE_EVERY_S, check)
     before = lab.sessions()
     dialogue.say("go")
     zero_ns = observed.zero_ns = int(dialogue.expect("zero", 10)["zero_ns"])
     _sleep_until(zero_ns)
     observed.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    start = observed.sampler.take()
-    dialogue.expect("done", measure_s + drain_s + 30, SAMPLE_EVERY_S, observed.sampler.take)
+    start, wall = observed.sampler.take(), time.time()
+
+    def sample() -> None:
+        observed.sampler.take()
+        try:
+            check()
+        except SafetyStop as stop:
+            stop.samples, stop.zero_ns = observed.sampler.columns, zero_ns
+            raise
+
+    dialogue.expect("done", measure_s + drain_s + 30, SAMPLE_EVERY_S, sample)
     _sleep_until(zero_ns + round(measure_s * 1e9))
     end = observed.sampler.take()
+    observed.wall_s = time.time() - wall
     observed.counters = {side: (start[side], end[side]) for side in start}
     observed.sessions = (before, lab.sessions())
     dialogue.say("close")
     dialogue.finish(END_WITHIN_S)
     if not lab.alive():
         raise LabError("the server ended during the run; this block is over")
+    if (end["database"].oom_kills or 0) > (start["database"].oom_kills or 0):
+        raise LabError("the kernel killed a server process for want of memory; raise database.limits.memory_mib")
 
 
 def _sleep_until(at_ns: int) -> None:

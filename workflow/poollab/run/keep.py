@@ -6,19 +6,24 @@ from typing import Any
 
 from poollab.data import store
 from poollab.data.schemas import FORMAT_VERSION
+from poollab.errors import SafetyStop
 from poollab.load.rows import OK
 from poollab.quantiles import nearest_rank
 from poollab.run import tables, validity
 from poollab.run.cell import Observed, Plan, about
+from poollab.run.guard import Guard
 
 
-def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int) -> dict[str, Any]:
+def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int, guard: Guard) -> dict[str, Any]:
     """Write requests, warm-up, samples and the record of one run; return the record."""
     facts, spec = observed.facts, observed.spec
     measured = tables.read_columns(scratch / "measure.bin", spec["measure"]["count"])
     warm = tables.read_columns(scratch / "warm_up.bin", spec["warm_up"]["count"])
     ends = validity.ends_of(spec, measured, facts, observed.sessions)
-    verdict = validity.judge(measured, plan.windows[1], plan.settings["allowed_errors"], ends)
+    samples = tables.samples(observed.sampler.columns, observed.zero_ns)
+    others = validity.host_use(samples)
+    limits = (guard.limits.other_cpu, guard.limits.steal)
+    verdict = validity.judge(measured, plan.windows[1], plan.settings["allowed_errors"], ends, others, limits)
     origin = about(plan)
     files = {
         "requests.parquet": store.write_parquet(
@@ -27,9 +32,7 @@ def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int) -
         "warmup.parquet": store.write_parquet(
             out / "warmup.parquet", tables.requests(warm, facts["backends"], facts["warm_up_errors"]), **origin
         ),
-        "samples.parquet": store.write_parquet(
-            out / "samples.parquet", tables.samples(observed.sampler.columns, observed.zero_ns), **origin
-        ),
+        "samples.parquet": store.write_parquet(out / "samples.parquet", samples, **origin),
     }
     record = {
         "format": FORMAT_VERSION,
@@ -49,7 +52,22 @@ def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int) -
         "caps": {side: asdict(caps) for side, caps in observed.caps.items()},
         **asdict(ends),
         "generator": {key: facts[key] for key in ("plan", "loop", "timer", "driver", "max_rss_bytes")},
+        "host": {**asdict(others), "waited_s": round(guard.waited_s, 1), "clock_stepped_s": _clock_step(observed)},
         "files": files,
     }
     store.write_json(out / "run.json", record)
     return record
+
+
+def _clock_step(observed: Observed) -> float:
+    """Return by how many seconds the wall clock was stepped during the window; 0 below half a second."""
+    start, end = observed.counters["database"]
+    step = observed.wall_s - (end.at_ns - start.at_ns) / 1e9
+    return round(step, 1) if abs(step) > 0.5 else 0.0
+
+
+def keep_attempt(folder: Path, plan: Plan, stop: SafetyStop, block: int) -> None:
+    """Keep what was seen of a run that the guard broke off, outside the results."""
+    if stop.samples:
+        store.write_parquet(folder / "samples.parquet", tables.samples(stop.samples, stop.zero_ns), **about(plan))
+    store.write_json(folder / "attempt.json", {"cell": plan.cell, "block": block, "reason": str(stop)})

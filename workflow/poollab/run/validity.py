@@ -5,6 +5,7 @@ The rules are those of the word list: `generator-late`, `overloaded`, `errors`, 
 `host-busy`, which the guard decides).
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from poollab.load import arrivals
 from poollab.load.rows import ABSENT, OK
@@ -48,15 +50,45 @@ class Ends:
     finished: bool
 
 
-def judge(columns: Mapping[str, Ints], window_s: float, allowed_errors: float, ends: Ends) -> Verdict:
-    """Apply every rule and collect what it says."""
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """What the rest of the host did in the window: mean CPU taken by others and stolen, as shares of all CPUs."""
+
+    other_cpu: float | None = None
+    steal: float | None = None
+
+
+#: A run whose mean use by others is above this share of the guard's threshold is marked, though not broken off.
+BUSY_SHARE = 0.5
+
+
+def host_use(samples: pa.Table) -> HostUse:
+    """Derive from the samples what others took between the first and the last of them."""
+    first, last = samples.slice(0, 1).to_pylist(), samples.slice(samples.num_rows - 1, 1).to_pylist()
+    if samples.num_rows < 2 or first[0]["host_busy_ns"] is None:
+        return HostUse()
+    all_ns = (last[0]["at_ns"] - first[0]["at_ns"]) * (os.cpu_count() or 1)
+    taken = {key: (last[0][key] or 0) - (first[0][key] or 0) for key in first[0] if key != "at_ns"}
+    others = taken["host_busy_ns"] - taken["database_cpu_ns"] - taken["generator_cpu_ns"]
+    return HostUse(max(0.0, others / all_ns), taken["host_steal_ns"] / all_ns)
+
+
+def judge(
+    columns: Mapping[str, Ints],
+    window_s: float,
+    allowed_errors: float,
+    ends: Ends,
+    host: HostUse | None = None,
+    limits: tuple[float, float] = (1.0, 1.0),
+) -> Verdict:
+    """
+    Apply every rule and collect what it says.
+
+    `limits` are the guard's thresholds for CPU taken by others and for steal, as shares of all CPUs.
+    """
     lateness = first_lateness_p99(columns)
-    found = [
-        *_late(columns, lateness),
-        *_overloaded(columns, window_s),
-        *_errors(columns, allowed_errors),
-        *_unclean(ends),
-    ]
+    found = [*_late(columns, lateness), *_overloaded(columns, window_s), *_busy(host or HostUse(), limits)]
+    found += [*_errors(columns, allowed_errors), *_unclean(ends)]
     words = dict.fromkeys(word for word, _ in found)
     return Verdict("+".join(words) or "ok", "; ".join(text for _, text in found), lateness)
 
@@ -107,6 +139,15 @@ def backlog_grows(columns: Mapping[str, Ints]) -> bool:
     means = [float(part.mean()) for part in np.array_split(waiting, 4)]
     rises = all(b > a for a, b in pairwise(means))
     return rises and means[-1] > 2 * means[0] and means[-1] > means[0] + 10
+
+
+def _busy(host: HostUse, limits: tuple[float, float]) -> Iterator[tuple[str, str]]:
+    for value, limit, text in zip((host.other_cpu, host.steal), limits, ("taken by others", "stolen"), strict=True):
+        if value is not None and value > BUSY_SHARE * limit:
+            yield (
+                "host-busy",
+                f"{value:.0%} of the host's CPU time was {text} on average (above {BUSY_SHARE * limit:.0%})",
+            )
 
 
 def _errors(columns: Mapping[str, Ints], allowed: float) -> Iterator[tuple[str, str]]:

@@ -3,13 +3,16 @@
 import ctypes
 import os
 import signal
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from poollab.data import store
 from poollab.errors import LabError, MeasurementError, SafetyStop
 from poollab.lab import choose
-from poollab.run.cell import measure
+from poollab.lab.base import Lab
+from poollab.run.cell import Plan, measure
+from poollab.run.guard import Guard, Thresholds
 from poollab.session import terminal
 from poollab.session.paths import Paths
 from poollab.session.plan_file import EACH_S, load_plan
@@ -30,18 +33,36 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
     paths, block = Paths.around(run_record), store.read_json(block_record)
     session, cell = store.read_json(paths.session), run_record.parent.name
     if (block_record.parent / "stopped.json").exists():
-        raise SafetyStop("this block is over")
-    lab = choose.attach(block["lab"])
+        raise SafetyStop("")
+    lab, plan = choose.attach(block["lab"]), load_plan(session, cell)
     try:
+        guard = _guard(lab, session, paths)
+        guard.wait_until_calm(terminal.say)
         enforced = all(proof["enforced"] for proof in block["proof"].values())
-        record = measure(lab, load_plan(session, cell), run_record.parent, block["block"], enforced=enforced)
+        record = measure(lab, plan, run_record.parent, block["block"], guard, enforced=enforced)
+    except SafetyStop as stop:
+        _keep_attempt(paths, plan, stop, block["block"])
+        _stop(block_record.parent, f"Safety stop: {stop}", stop.exit_code, cell)
+        raise SafetyStop("") from None
     except LabError as error:
         _stop(block_record.parent, f"Safety stop: {error}", SafetyStop.exit_code, cell)
-        raise SafetyStop(str(error)) from None
+        raise SafetyStop("") from None
     except MeasurementError as error:
         _stop(block_record.parent, f"Cell {cell} could not be measured: {error}", error.exit_code, cell)
-        raise
+        raise MeasurementError("") from None
     _progress(paths, session, record)
+
+
+def _guard(lab: Lab, session: dict[str, Any], paths: Paths) -> Guard:
+    names = {field.name for field in fields(Thresholds)}
+    limits = Thresholds(**{key: value for key, value in session["safety"].items() if key in names})
+    return Guard(limits, [lab.database_counters()], [paths.results, Path(lab.record.folder)])
+
+
+def _keep_attempt(paths: Paths, plan: Plan, stop: SafetyStop, block: int) -> None:
+    from poollab.run import keep  # noqa: PLC0415 - pyarrow, for this case only
+
+    keep.keep_attempt(paths.attempt(f"{plan.cell}.block-{block}"), plan, stop, block)
 
 
 def _stop(folder: Path, reason: str, code: int, cell: str) -> None:

@@ -19,7 +19,7 @@ from poollab.data import store
 from poollab.errors import PoollabError
 from poollab.lab import choose
 from poollab.lab.place import Owner
-from poollab.session import plan_file, terminal
+from poollab.session import lock, plan_file, terminal
 from poollab.session.open import Session
 
 INTERRUPTED, STOPPED = 130, 75
@@ -37,6 +37,7 @@ class Hooks:
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sig, self._on_signal)
         atexit.register(self._down)
+        lock.claim(self._session.root, self._session.name)
         if not self._session.missing:
             return
         try:
@@ -54,6 +55,7 @@ class Hooks:
             session.plans,
             block=session.new_block,
             lab={"kind": lab[0], "why": lab[1]},
+            safety=session.machine.safety.model_dump(mode="json"),
             limits_required=session.machine.limits == "required",
             owner={"pid": os.getpid(), "started": Owner.this_process().started},
         )

@@ -5,7 +5,6 @@ Opening only reads (it also happens for a dry run, for lint and in a second proc
 """
 
 import ctypes
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from poollab.errors import ConfigError, IdentityError
-from poollab.plan import differing_keys
+from poollab.errors import ConfigError
 from poollab.run.cell import Plan
-from poollab.session import plan_file
+from poollab.session import check, lock, plan_file
 from poollab.session.paths import Paths
+from poollab.session.terminal import say
 from poollab.study.files import find_study, load_study, parse, read_yaml
 from poollab.study.machine import Machine
 from poollab.study.model import Study
@@ -65,26 +64,39 @@ class Session:
         return str(self.paths.block_record(self.blocks.get(cell, self.new_block)))
 
 
-def use_this_python() -> None:
-    """Let `python3` mean the interpreter that runs Snakemake, in every command of the workflow."""
-    here = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join((here, os.environ.get("PATH", os.defpath)))
+def use_this_python(root: Path) -> None:
+    """Let `python3` mean the interpreter that runs Snakemake, and `poollab` this package, in every command."""
+    for name, place, default in (
+        ("PATH", Path(sys.executable).parent, os.defpath),
+        ("PYTHONPATH", root / "workflow", ""),
+    ):
+        parts = [part for part in os.environ.get(name, default).split(os.pathsep) if part and part != str(place)]
+        os.environ[name] = os.pathsep.join((str(place), *parts))
 
 
-def open_session(root: Path, config: dict[str, Any]) -> Session:
+def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -> Session:
     """
     Read machine and study files, and the records of finished cells.
+
+    `looking` (a dry run, lint) changes nothing on disk; otherwise the lock of a run that was killed is
+    removed, and damaged cells are moved aside.
 
     Raises:
         ConfigError: every fault of the configuration at once.
         IdentityError: results of other settings stand where this study's should.
+        LockedError: another run is under way in this folder.
     """
     machine = parse(Machine, _as_text(config), "config/config.yaml")
     path = find_study(machine.study, root)
     study = load_study(path)
     results = _results_folder(root, machine.results) / path.stem
     paths, plans = Paths(results), plan_file.cells(study, path.stem)
-    blocks = _finished(paths, plans)
+    if not looking and lock.clear_stale(root):
+        say("The last run here was killed; its lock was removed.")
+    blocks, damaged = check.finished(paths, plans)
+    if not looking:
+        for line in check.set_aside(paths, damaged):
+            say(line)
     numbers = [0, *paths.block_numbers(), *blocks.values()]
     new_block = int(os.environ.setdefault(BLOCK_VARIABLE, str(max(numbers) + 1)))
     return Session(root, machine, study, path.stem, os.path.relpath(path, root), plans, paths, blocks, new_block)
@@ -119,31 +131,3 @@ def _results_folder(root: Path, name: str) -> Path:
         raise ConfigError([fault])
     # Relative, so that records hold no path of this machine and a moved project keeps its results.
     return Path(os.path.relpath(target, root.resolve()))
-
-
-def _finished(paths: Paths, plans: dict[str, Plan]) -> dict[str, int]:
-    found = {}
-    for name, plan in plans.items():
-        record_path = paths.run_record(name)
-        if not record_path.exists():
-            continue
-        try:
-            record = json.loads(record_path.read_text("utf-8"))
-            theirs, block = record["settings"], int(record["block"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            text = f"{record_path} is no record of a run ({error}); move its folder away and run the same command again"
-            raise IdentityError(text) from None
-        if record.get("settings_hash") != plan.settings_hash or record.get("study") != plan.study:
-            raise _refusal(record_path, plan, theirs)
-        found[name] = block
-    return found
-
-
-def _refusal(path: Path, plan: Plan, theirs: Any) -> IdentityError:
-    lines = "\n  ".join(differing_keys(plan.settings, theirs) or ["study name"])
-    return IdentityError(
-        f"{path.parent} was measured with other settings than the study has now; "
-        f"they are never averaged together.\n  {lines}\n"
-        f"Nothing was started. Put the settings back, use a new results folder (--config results=NAME), "
-        f"or remove the old results with `make clean-results STUDY={plan.study}`."
-    )

@@ -36,6 +36,13 @@ class Paths:
         """The last file of a cell to be written."""
         return self.cell(name) / "run.json"
 
+    def attempt(self, name: str) -> Path:
+        """Return a new folder for something that is kept as evidence and is no result."""
+        number = 1
+        while (path := self.results / "attempts" / f"{name}.{number}").exists():
+            number += 1
+        return path
+
     def block_numbers(self) -> list[int]:
         """List the numbers of all blocks so far."""
         folder = self.state / "blocks"

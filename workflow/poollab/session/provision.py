@@ -10,7 +10,7 @@ from typing import Any
 
 from poollab.data import store
 from poollab.errors import IdentityError, LabError
-from poollab.lab import choose, leftovers, machine, place, seeding
+from poollab.lab import choose, leftovers, machine, place, procs, seeding
 from poollab.lab.base import Announce, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
@@ -135,7 +135,7 @@ def _has_runs(paths: Paths, block: int) -> bool:
 def _start_keeper(folder: Path, owner: place.Owner) -> None:
     """Leave a process behind that removes the lab should the session's own process be killed."""
     command = [sys.executable, "-m", "poollab.session.keeper", str(folder), str(owner.pid), str(owner.started)]
-    subprocess.Popen(
+    keeper = subprocess.Popen(
         command,
         cwd="/",
         env={**os.environ},
@@ -144,6 +144,7 @@ def _start_keeper(folder: Path, owner: place.Owner) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    store.write_json(folder / "keeper.json", {"pid": keeper.pid, "started": procs.start_time(keeper.pid)})
 
 
 def _summary(block: dict[str, Any]) -> str:

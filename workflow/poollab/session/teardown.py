@@ -1,12 +1,15 @@
 """End a block: remove its lab, confirm that nothing remains, and record it; safe to call at any time, twice too."""
 
 import fcntl
+import os
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from poollab.data import store
 from poollab.lab import choose
+from poollab.lab.place import Owner
 from poollab.session.paths import Paths
 
 CONFIRMED = "removed; confirmed that no container, volume, process, cgroup, socket or file of the lab remains"
@@ -42,7 +45,15 @@ def end_block(folder: Path, ended: str) -> dict[str, Any] | None:
             else "NOT all removed: " + "; ".join(remaining) + " (run `make clean`)",
         }
         store.write_json(done, record)
+        _dismiss_keeper(folder)
         return record
+
+
+def _dismiss_keeper(folder: Path) -> None:
+    """End the block's keeper, unless this is it: it has nothing left to keep, and it ignores a mere request."""
+    path = folder / "keeper.json"
+    if path.exists() and (keeper := Owner(**store.read_json(path))).pid != os.getpid() and keeper.alive():
+        os.kill(keeper.pid, signal.SIGKILL)
 
 
 def end_all(paths: Paths, ended: str) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ class QuietFilter(logging.Filter):
 
 
 #: Runs of Snakemake whose output is what the user asked for.
-_LOOKING = (
+LOOKING = (
     "-n",
     "--dry-run",
     "--dryrun",
@@ -43,10 +43,17 @@ _LOOKING = (
 )
 
 
+def looking(arguments: Sequence[str]) -> bool:
+    """Tell whether Snakemake was called to look at the workflow, not to run it."""
+    return any(
+        word in LOOKING or word.startswith(("--rulegraph", "--dag", "--filegraph", "--d3dag")) for word in arguments
+    )
+
+
 def quiet(logger: logging.Logger, arguments: Sequence[str]) -> QuietFilter:
     """Put the filter, once, on every handler of Snakemake's logger that writes to a terminal."""
     silent = QuietFilter()
-    if any(word in _LOOKING for word in arguments):
+    if looking(arguments):
         return silent
     for handler in logger.handlers:
         if not isinstance(handler, logging.FileHandler):

@@ -1,0 +1,52 @@
+"""Reading a rendered page back: its tree, its tables, its text."""
+
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+from lxml import html as lxml_html
+
+from poollab.report import html
+
+
+def rendered(results: Path, templates: Path, *, pdf_available: bool = True) -> str:
+    """Render results beside themselves and return the page."""
+    out = results / "report" / "index.html"
+    html.render(results, templates, out, pdf_available)
+    return out.read_text("utf-8")
+
+
+def tree(page: str) -> Any:
+    """Parse a page."""
+    return lxml_html.document_fromstring(page)
+
+
+def strict_errors(page: str) -> list[str]:
+    """List what an XML parser finds wrong once void elements are closed."""
+    closed = page.replace("<!DOCTYPE html>", "")
+    for name in ("meta", "img", "br"):
+        parts = closed.split(f"<{name} ")
+        closed = parts[0] + "".join(f"<{name} " + part.replace(">", "/>", 1) for part in parts[1:])
+    parser = etree.XMLParser(recover=True, huge_tree=True)
+    etree.fromstring(closed.replace("&middot;", "").replace("&nbsp;", " ").encode(), parser)
+    return [str(entry) for entry in parser.error_log]
+
+
+def text(element: Any) -> str:
+    """Return an element's text with single blanks."""
+    return " ".join(element.text_content().split())
+
+
+def table_rows(page: str, name: str) -> dict[tuple[str, str], list[str]]:
+    """Return a table's cells by (body, row heading); ranges and notes are cut off."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    body = ""
+    for row in tree(page).get_element_by_id(f"table-{name}").iterfind(".//tbody/tr"):
+        head = text(row.find("th"))
+        if row.get("class") == "body":
+            body = head
+            continue
+        for extra in row.findall(".//span[@class='range']"):
+            extra.drop_tree()
+        rows[body, head] = [text(cell) for cell in row.findall("td")]
+    return rows

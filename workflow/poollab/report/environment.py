@@ -1,0 +1,137 @@
+"""The environment as read back from server and kernel, one table; what differs between blocks is marked."""
+
+from typing import Any
+
+from poollab.report import cells, words
+from poollab.report.cells import Table, column
+from poollab.report.studyview import StudyView
+
+Row = dict[str, Any]
+
+
+def build(environment: Row, study: StudyView) -> Table:
+    """Return the table: what, asked for, read back. Constant values stand once, others block by block."""
+    blocks = environment["blocks"]
+    bodies = [
+        ("PostgreSQL server", _server(blocks, study)),
+        ("Caps", _caps(blocks, study)),
+        ("Machine", _machine(blocks)),
+        ("Software", _software(environment, blocks)),
+        ("Data", _seed(blocks, study)),
+    ]
+    return cells.table(
+        "environment",
+        f"Environment of {words.plural(len(blocks), 'block')}: what the study asked for, and what server and kernel "
+        "read back",
+        [column("item"), column("asked for"), column("read back")],
+        bodies,
+        ["A value that stands once was the same in every block."] if len(blocks) > 1 else [],
+    )
+
+
+def _merged(values: list[Any]) -> tuple[str, bool]:
+    """Return one text for all blocks, and whether they differ."""
+    shown = [words.MISSING if v is None or v == "" else str(v) for v in values]
+    if len(set(shown)) <= 1:
+        return (shown[0] if shown else words.MISSING), False
+    return "; ".join(f"block {i}: {v}" for i, v in enumerate(shown, 1)), True
+
+
+def _row(item: str, asked: str | None, values: list[Any]) -> Row:
+    text, differs = _merged(values)
+    got = cells.text(text, "not read")
+    want = cells.text(words.MISSING if asked is None else asked, "not asked for")
+    return cells.row(item, [want, got], "differs between blocks" if differs else "")
+
+
+def _of(blocks: list[Row], key: str) -> list[Any]:
+    return [block["environment"].get(key) for block in blocks]
+
+
+def _server(blocks: list[Row], study: StudyView) -> list[Row]:
+    asked = {k: str(v) for k, v in study.model["database"]["settings"].items()}
+    read = [block["environment"].get("server_settings") or {} for block in blocks]
+    names = [*asked, *sorted({name for settings in read for name in settings} - set(asked))]
+    return [
+        _row("version", f"major {study.model['database']['major']}", _of(blocks, "server_version")),
+        _row("source", None, _of(blocks, "server_source")),
+        *(_row(name, asked.get(name), [settings.get(name) for settings in read]) for name in names),
+    ]
+
+
+def _caps(blocks: list[Row], study: StudyView) -> list[Row]:
+    rows = []
+    for side, name in (("database", "database"), ("load_generator", "load generator")):
+        asked = "; ".join(f"{label}: {_asked(c)}" if label else _asked(c) for label, c in study.levels(side))
+        proofs = [(block.get("proof") or {}).get(side) or {} for block in blocks]
+        rows.append(_row(name, asked, [_read_back(proof.get("caps")) for proof in proofs]))
+        rows.append(_row(f"{name}, CPU burnt inside the cap", None, [_burn(proof) for proof in proofs]))
+    return rows
+
+
+def _asked(caps: Row) -> str:
+    memory = f", {caps['memory_mib']:,} MiB" if caps.get("memory_mib") else ""
+    if caps.get("cpus") is None:
+        return f"no CPU cap{memory}"
+    return f"{caps['cpus']:g} core in periods of {caps['period_ms']:g} ms{memory}"
+
+
+def _read_back(caps: Row | None) -> str | None:
+    if caps is None:
+        return None
+    memory = f", {caps['memory_bytes'] / words.MIB:,.0f} MiB" if caps.get("memory_bytes") else ""
+    if caps.get("quota_us") is None:
+        return f"no CPU cap{memory}"
+    quota, period = caps["quota_us"], caps["period_us"]
+    return f"{quota / period:g} core: {quota:,} µs of each {period:,} µs{memory}"
+
+
+def _burn(proof: Row) -> str | None:
+    if not proof:
+        return None
+    cores, throttled = proof.get("burn_cores"), proof.get("burn_throttled")
+    seen = "not burnt" if cores is None else f"held {cores:.3f} cores"
+    periods = "" if throttled is None else f", {words.plural(throttled, 'throttled period')}"
+    note = f" ({proof['note']})" if proof.get("note") else ""
+    return f"{seen}{periods}; {'enforced' if proof.get('enforced') else 'NOT enforced'}{note}"
+
+
+def _machine(blocks: list[Row]) -> list[Row]:
+    memory = [None if v is None else f"{v / words.MIB / 1024:,.1f} GiB" for v in _of(blocks, "memory_bytes")]
+    slices = [None if v is None else f"{v:,} µs" for v in _of(blocks, "cfs_slice_us")]
+    return [
+        _row("kernel", None, _of(blocks, "kernel")),
+        _row("CPU", None, _of(blocks, "cpu_model")),
+        _row("CPUs", None, _of(blocks, "cpus")),
+        _row("memory", None, memory),
+        _row("cgroup version", None, _of(blocks, "cgroup_version")),
+        _row("CFS bandwidth slice", None, slices),
+        _row("clock source", None, _of(blocks, "clocksource")),
+    ]
+
+
+def _software(environment: Row, blocks: list[Row]) -> list[Row]:
+    drivers = sorted({name for block in blocks for name in block["environment"].get("drivers") or {}})
+    lab, tool = environment["lab"], environment["poollab"]
+    return [
+        _row("lab", None, [f"{lab['kind']} ({lab['why']})" if lab.get("why") else lab["kind"]]),
+        *(_row(name, None, [(b["environment"].get("drivers") or {}).get(name) for b in blocks]) for name in drivers),
+        _row("Python", None, _of(blocks, "python")),
+        _row("Poollab", None, [f"{tool['version']}, method {tool['method']}"]),
+    ]
+
+
+def _seed(blocks: list[Row], study: StudyView) -> list[Row]:
+    rows = []
+    for name, table in study.model["database"]["tables"].items():
+        seeds = [(block.get("seed") or {}).get(name) for block in blocks]
+        shown = [None if s is None else _seeded(s) for s in seeds]
+        rows.append(_row(f"table {name}", words.plural(int(table["rows"]), "row"), shown))
+    return rows
+
+
+def _seeded(seed: Row) -> str:
+    return (
+        f"{words.plural(seed['rows'], 'row')}, {seed['bytes'] / words.MIB:,.1f} MiB with its index, checksum "
+        f"{str(seed['checksum'])[:16]}"
+    )

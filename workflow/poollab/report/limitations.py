@@ -1,0 +1,253 @@
+"""
+Limitations that follow from what happened in this study.
+
+Each rule looks at the context and returns its sentence, or None where it does not apply. A further
+limitation is one more function in RULES.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from poollab.report import words
+from poollab.report.cells import ENOUGH_BEYOND
+
+Context = dict[str, Any]
+
+FEW_RUNS = 5
+
+
+def build(context: Context) -> list[dict[str, str]]:
+    """Return [{id, text}] of the rules that apply, in the order of RULES."""
+    found = ((rule.__name__.strip("_"), rule(context)) for rule in RULES)
+    return [{"id": name.replace("_", "-"), "text": text} for name, text in found if text]
+
+
+def _arms(context: Context) -> list[dict[str, Any]]:
+    return [arm for group in context["groups"] for arm in group["arms"]]
+
+
+def _uncapped_lab(context: Context) -> str | None:
+    if not context["uncapped"]:
+        return None
+    return (
+        "The caps were not enforced: database and load generator could use the whole machine and each other's share "
+        "of it. Shares of a cap and throttling do not exist here, and the numbers cannot be set beside those of a "
+        "capped lab."
+    )
+
+
+def _runs_not_ok(context: Context) -> str | None:
+    problems = context["blocks"]["problems"]
+    if not problems:
+        return None
+    names = words.listed([f"{p['cell']} ({p['status']})" for p in problems[:6]])
+    more = f" and {len(problems) - 6} more" if len(problems) > 6 else ""
+    return (
+        f"{words.plural(len(problems), 'run')} did not end ok and {'is' if len(problems) == 1 else 'are'} used for no "
+        f"mean, percentile or sentence: {names}{more}. They are marked wherever they are shown, and an overloaded run "
+        "has no steady state that one average could describe."
+    )
+
+
+def _not_measured(context: Context) -> str | None:
+    missing = context["blocks"]["unmeasured"]
+    if not missing:
+        return None
+    return (
+        f"{words.plural(len(missing), 'planned cell')} {'was' if len(missing) == 1 else 'were'} not measured, so "
+        "conditions differ in how many runs stand behind them."
+    )
+
+
+def _few_runs(context: Context) -> str | None:
+    repeats = min((arm["runs_ok"] for arm in _arms(context)), default=0)
+    if repeats >= FEW_RUNS:
+        return None
+    if repeats < 2:
+        return "Some conditions rest on a single run or none: nothing is known of how much their runs would differ."
+    return (
+        f"With {repeats} runs of a condition the smallest and largest run show some of the spread, and are no "
+        "confidence interval; a small difference between pools is no ranking."
+    )
+
+
+def _weak_tail(context: Context) -> str | None:
+    weak = [
+        a
+        for a in _arms(context)
+        if a["percentiles"]["p99"]["ms"] is not None and (a["percentiles"]["p99"]["beyond"] or 0) < ENOUGH_BEYOND
+    ]
+    if not weak:
+        return None
+    return (
+        f"In {words.plural(len(weak), 'condition')} fewer than {ENOUGH_BEYOND} requests lie beyond the pooled p99: it "
+        "is weak there, or not shown, and says little about the slowest requests."
+    )
+
+
+def _several_blocks(context: Context) -> str | None:
+    count = context["blocks"]["count"]
+    if count < 2:
+        return None
+    return (
+        f"The runs span {count} blocks with a new database instance in each, so this was not a strictly continuous "
+        "experiment, which is a limit of every comparison across blocks."
+    )
+
+
+def _no_multiplier(context: Context) -> str | None:
+    rates: dict[str, set[float]] = {}
+    for group in context["groups"]:
+        rates.setdefault(group["sql"], set()).add(group["rate_per_s"] or 0)
+    if len(rates) < 2 or len(set().union(*rates.values())) < 2:
+        return None
+    shown = words.listed([f"{g['label']} {words.number(g['rate_per_s'], 0)}" for g in context["groups"]])
+    return (
+        f"The statements were sent at different rates (per second: {shown}), so no multiplier between one statement "
+        "and another can be formed."
+    )
+
+
+def _rate_is_no_capacity(context: Context) -> str | None:
+    if not any(arm["runs_ok"] for arm in _arms(context)):
+        return None
+    return (
+        "The rates were fixed in advance and never raised to find a limit: a rate that was kept is not a capacity, "
+        "and the best number of connections for another load cannot be read from it."
+    )
+
+
+def _batch_size(context: Context) -> str | None:
+    batches = sorted({g["batch"] for g in context["groups"] if g["batch"] > 1})
+    if not batches:
+        return None
+    largest = batches[-1]
+    enough = sorted(
+        {
+            arm["pool_size"]
+            for g in context["groups"]
+            if g["batch"] > 1
+            for arm in g["arms"]
+            if arm["pool_size"] >= largest
+        }
+    )
+    together = (
+        f" Pools of {words.listed([str(n) for n in enough])} can all serve such a batch at once." if enough else ""
+    )
+    return f"The largest batch held {largest} requests. It says nothing about larger batches.{together}"
+
+
+def _memory_of_established(context: Context) -> str | None:
+    grown = []
+    for group in context["groups"]:
+        first, last = (a["database"]["memory_mean_bytes"] for a in (group["arms"][0], group["arms"][-1]))
+        if first is not None and last is not None and last > first and group["arms"][0] is not group["arms"][-1]:
+            grown.append((first, last, group))
+    if not grown:
+        return None
+    first, last, group = max(grown, key=lambda entry: entry[1] - entry[0])
+    return (
+        f"The database's memory was larger with the larger pool (up to {words.number(first / words.MIB)} against "
+        f"{words.number(last / words.MIB)} MiB, {group['label']}) where every connection had been established "
+        "beforehand. It does not follow that merely configuring a limit costs the same."
+    )
+
+
+def _unused_connections(context: Context) -> str | None:
+    idle = [
+        a
+        for a in _arms(context)
+        if a["connections_used_max"] is not None and a["connections_used_max"] < a["pool_size"]
+    ]
+    if not idle:
+        return None
+    least = min(idle, key=lambda a: a["connections_used_max"] / a["pool_size"])
+    return (
+        f"In {words.plural(len(idle), 'condition')} some connections of the pool never carried a request (at the "
+        f"extreme {least['connections_used_max']} of {least['pool_size']} did): there a larger pool was more open "
+        "connections, not more work at once."
+    )
+
+
+def _small_and_warm(context: Context) -> str:
+    statements = [group["sql"].strip().lower() for group in context["groups"]]
+    reads = bool(statements) and all(s.startswith("select") and " for update" not in s for s in statements)
+    size = context["tables_bytes"]
+    small = f"a small data set ({words.number(size / words.MIB, 1)} MiB with indexes)" if size else "one data set"
+    place = {
+        "external": "through whatever lay between client and server",
+    }.get(context["lab"]["kind"], "from the same machine over a Unix socket, without a network")
+    what = "The load was read-only, " if reads else "The load ran "
+    return (
+        f"{what}on {small} that was warmed up before, {place}. Trends with {'writes, ' if reads else ''}lock "
+        "contention, disk reads or a remote database cannot be taken from it."
+    )
+
+
+def _throttling_is_no_time(context: Context) -> str | None:
+    ratios = [a["database"]["throttle_ratio"] for a in _arms(context) if a["database"]["throttle_ratio"] is not None]
+    if not ratios:
+        return None
+    return (
+        f"The database was throttled in {words.span(min(ratios) * 100, max(ratios) * 100, 1)} % of the counted "
+        "periods. That is neither a share of elapsed time nor of waiting, and an individual request's delay cannot "
+        "be read from it."
+    )
+
+
+def _no_control(context: Context) -> str | None:
+    caps = [a["database"]["cap_cores"] for a in _arms(context) if a["runs_ok"]]
+    if context["uncapped"] or not caps or any(cap is None for cap in caps):
+        return None
+    return (
+        "No control without the CPU quota was run, so nothing here attributes time to the quota; it is a clue to "
+        "look into, no more."
+    )
+
+
+def _round_trip_is_whole(_context: Context) -> str | None:
+    return (
+        "The query round trip is measured at the client: work and waiting in the server and the client's own "
+        "handling cannot be told apart in it."
+    )
+
+
+def _load_on_this_machine(context: Context) -> str | None:
+    shares = []
+    for group in context["groups"]:
+        values = [a["database"]["cpu_of_cap"] for a in group["arms"] if a["database"]["cpu_of_cap"] is not None]
+        if values:
+            shares.append(f"{group['label']} {words.span(min(values) * 100, max(values) * 100, 0)} %")
+    if not shares:
+        return None
+    seed = any(group["workload"] == "heavy-bursts" for group in context["groups"])
+    beside = (
+        " In the study that this one follows, on a Raspberry Pi 5, heavy-bursts used 49\u201353 %: the same "
+        "statement can be another load on another machine."
+        if seed
+        else ""
+    )
+    return (
+        "How heavy the load is depends on the machine. Here the database used of its CPU cap: "
+        f"{words.listed(shares)}.{beside}"
+    )
+
+
+RULES: tuple[Callable[[Context], str | None], ...] = (
+    _uncapped_lab,
+    _runs_not_ok,
+    _not_measured,
+    _few_runs,
+    _weak_tail,
+    _several_blocks,
+    _load_on_this_machine,
+    _rate_is_no_capacity,
+    _no_multiplier,
+    _batch_size,
+    _round_trip_is_whole,
+    _throttling_is_no_time,
+    _no_control,
+    _memory_of_established,
+    _unused_connections,
+    _small_and_warm,
+)

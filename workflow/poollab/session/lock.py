@@ -1,0 +1,57 @@
+"""
+Snakemake's lock on the project's folder, with an owner.
+
+Snakemake's own lock says nothing about who holds it, so after kill -9 it stays for ever. Beside it we note
+process id and start time; when that process is gone, lock and incomplete markers are removed (what our rules
+write is complete or absent, so no marker tells us anything).
+"""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from poollab.errors import LockedError
+from poollab.lab.place import Owner
+
+
+def _folder(root: Path) -> Path:
+    return root / ".snakemake"
+
+
+def claim(root: Path, study: str) -> None:
+    """Note that this process holds the folder's lock."""
+    note = {**asdict(Owner.this_process()), "study": study, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    (_folder(root) / "poollab.json").write_text(json.dumps(note), "utf-8")
+
+
+def holder(root: Path) -> tuple[Owner, str] | None:
+    """Return who holds the lock and a sentence about it; None where nobody noted anything."""
+    try:
+        note = json.loads((_folder(root) / "poollab.json").read_text("utf-8"))
+        owner = Owner(note["pid"], note["started"])
+    except (OSError, ValueError, KeyError):
+        return None
+    return owner, f"process {owner.pid} has been working on study {note.get('study')} here since {note.get('since')}"
+
+
+def clear_stale(root: Path) -> bool:
+    """
+    Remove the lock of a process that is gone; tell whether there was one.
+
+    Raises:
+        LockedError: its holder still runs.
+    """
+    locks = list((_folder(root) / "locks").glob("*"))
+    held = holder(root)
+    if not locks or held is None:
+        return False
+    owner, sentence = held
+    if owner.alive() and owner != Owner.this_process():
+        raise LockedError(
+            f"Nothing was started: {sentence}. Two studies at once would disturb each other; "
+            f"wait for it, or end it with `kill {owner.pid}`."
+        )
+    for path in [*locks, *(_folder(root) / "incomplete").glob("*")]:
+        path.unlink(missing_ok=True)
+    return True
