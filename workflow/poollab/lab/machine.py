@@ -70,10 +70,12 @@ def _number(path: str) -> int | None:
 
 
 def _cpu_model() -> str | None:
-    for line in (_text("/proc/cpuinfo") or "").splitlines():
-        if line.lower().startswith(("model name", "model\t")):
-            return line.partition(":")[2].strip()
-    return _text("/proc/device-tree/model")
+    lines = [line.partition(":") for line in (_text("/proc/cpuinfo") or "").splitlines()]
+    facts = {key.strip(): value.strip() for key, _, value in lines}
+    # ARM kernels give no model name; boards say what they are in the device tree.
+    return (
+        facts.get("model name") or (_text("/proc/device-tree/model") or facts.get("Model") or "").rstrip("\0") or None
+    )
 
 
 def _os_name() -> str | None:

@@ -105,8 +105,8 @@ def prove(connection: psycopg.Connection[Any], name: str, rows: int) -> dict[str
 
 
 def settings(dsn: str) -> tuple[str, dict[str, str]]:
-    """Return the server's version and every setting that is not at its built-in default, as read back."""
-    query = "SELECT name, current_setting(name) FROM pg_settings WHERE source NOT IN ('default', 'client', 'session')"
+    """Return the server's version and every setting that somebody set, as read back."""
+    query = "SELECT name, current_setting(name) FROM pg_settings WHERE source IN ('command line', 'configuration file')"
     with psycopg.connect(dsn, autocommit=True) as connection:
         version = connection.execute("SHOW server_version").fetchone()
         rows = connection.execute(query + " ORDER BY name").fetchall()

@@ -8,9 +8,10 @@ What others take is the host's busy CPU time less our own groups' and this proce
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from poollab.errors import SafetyStop
 from poollab.lab.base import CounterSource
@@ -33,6 +34,11 @@ class Thresholds:
     max_temperature_c: float
     window_s: float
     calm_within_s: float
+
+    @classmethod
+    def of(cls, safety: Mapping[str, Any]) -> "Thresholds":
+        """Take the guard's part of the safety section."""
+        return cls(**{field.name: safety[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)

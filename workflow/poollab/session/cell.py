@@ -3,7 +3,6 @@
 import ctypes
 import os
 import signal
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +53,7 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
 
 
 def _guard(lab: Lab, session: dict[str, Any], paths: Paths) -> Guard:
-    names = {field.name for field in fields(Thresholds)}
-    limits = Thresholds(**{key: value for key, value in session["safety"].items() if key in names})
-    return Guard(limits, [lab.database_counters()], [paths.results, Path(lab.record.folder)])
+    return Guard(Thresholds.of(session["safety"]), [lab.database_counters()], [paths.results, Path(lab.record.folder)])
 
 
 def _keep_attempt(paths: Paths, plan: Plan, stop: SafetyStop, block: int) -> None:

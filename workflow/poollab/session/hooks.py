@@ -19,7 +19,7 @@ from poollab.data import store
 from poollab.errors import PoollabError
 from poollab.lab import choose
 from poollab.lab.place import Owner
-from poollab.session import lock, plan_file, terminal
+from poollab.session import again, lock, plan_file, terminal
 from poollab.session.open import Session
 
 INTERRUPTED, STOPPED = 130, 75
@@ -93,6 +93,9 @@ class Hooks:
         if stopped.exists():
             record = store.read_json(stopped)
             terminal.say(f"{record['reason']}\n{where}")
+            if record["exit_code"] == STOPPED and again.allowed(self._session.machine.safety):
+                # Registered last, so it runs first of all: after Snakemake has given its lock back.
+                atexit.register(again.go_on, self._session)
             sys.exit(record["exit_code"])
         terminal.say(f"The study did not finish. {where} Log: {log[0] if isinstance(log, list) and log else log}")
 

@@ -65,7 +65,7 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, A
             **machine.describe(),
             **lab.environment(),
             "server_version": version,
-            "server_settings": {k: v for k, v in found.items() if not _names_a_place(k)},
+            "server_settings": {k: v for k, v in found.items() if not _is_beside_the_point(k)},
         },
         "proof": {
             side: {**asdict(proof), "caps": asdict(proof.caps)}
@@ -100,9 +100,13 @@ def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> N
                     raise LabError(f"database.settings.{name} = {value}: the server reads back {shown and shown[0]}")
 
 
-def _names_a_place(name: str) -> bool:
-    """Settings that name a folder differ in every block and measure nothing."""
-    return name.endswith(("_directory", "_directories", "_file")) or name in {"port", "unix_socket_permissions"}
+def _is_beside_the_point(name: str) -> bool:
+    """Settings that name a folder differ in every block; those of language and time measure nothing."""
+    ends, starts = (
+        ("_directory", "_directories", "_file", "imezone", "imeZone"),
+        ("lc_", "default_text_search", "unix_socket"),
+    )
+    return name.endswith(ends) or name.startswith(starts) or name in {"port", "DateStyle"}
 
 
 def _same_environment(paths: Paths, number: int, environment: dict[str, Any]) -> None:

@@ -47,7 +47,14 @@ def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[st
         "environment": block["environment"],
         "proof": block["proof"],
         "seed": block["seed"],
+        "waited_s": round(_rested(folder) + sum(r.get("host", {}).get("waited_s", 0.0) for r in mine), 1),
     }
+
+
+def _rested(folder: Path) -> float:
+    """Return how long the command rested after this block before it went on by itself, in seconds."""
+    path = folder / "waited.json"
+    return float(store.read_json(path)["waited_s"]) if path.exists() else 0.0
 
 
 def _commit() -> dict[str, Any]:
