@@ -8,7 +8,12 @@ override STUDY := $(value STUDY)
 export STUDY
 export PYTHONPATH = workflow
 
-.PHONY: help study env test test-slow lint images bench publish clean clean-results
+override N := $(value N)
+override LAB := $(value LAB)
+override SEED := $(value SEED)
+export N LAB SEED
+
+.PHONY: help study env test test-slow lint images chaos bench publish clean clean-results
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */\1|/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +40,9 @@ lint: env ## style, types, workflow and the generated reference
 
 images: env ## build the lab's container images for places without an image registry
 	@PYTHON=$(PY) sh scripts/build_images.sh
+
+chaos: env ## break a study off N times (default 30) in random ways; LAB=embedded, docker or both
+	@$(PY) tests/chaos/run.py "$${N:-30}" "$${LAB:-embedded}" $${SEED:+"$$SEED"}
 
 bench: env ## how much the instrument itself costs
 	@$(PY) tests/bench/run.py

@@ -167,11 +167,12 @@ class DockerLab:
         return DockerGenerator(launch(self._client, arguments))
 
     def alive(self) -> bool:
-        """Tell whether the container still runs the server that was started."""
+        """Tell whether the container still runs the server that was started, and is not paused."""
         pid, started = self.record.detail["postmaster"]
-        if started is not None:
-            return procs.alive(pid, started)
-        return bool(self._container().attrs["State"]["Running"])
+        if started is not None and not procs.alive(pid, started):
+            return False
+        state = self._container().attrs["State"]
+        return bool(state["Running"]) and not state["Paused"]
 
     def environment(self) -> dict[str, Any]:
         """Name the image, where its server comes from, the engine and the shared memory."""

@@ -207,8 +207,8 @@ class EmbeddedLab:
         return EmbeddedGenerator(command, scratch, self._side("generator"), scopes=bool(self.record.detail["scopes"]))
 
     def alive(self) -> bool:
-        """Tell whether the postmaster still runs."""
-        return procs.alive(*self._postmaster())
+        """Tell whether the postmaster still runs, and is not stopped by a signal."""
+        return procs.alive(*self._postmaster()) and not procs.stopped(self._postmaster()[0])
 
     def environment(self) -> dict[str, Any]:
         """Name the server's source and version."""

@@ -54,6 +54,12 @@ def alive(pid: int, started: int | None) -> bool:
     return fields is not None and fields[0] not in "ZX" and (started is None or int(fields[19]) == started)
 
 
+def stopped(pid: int) -> bool:
+    """Tell whether a process is stopped by a signal (state T)."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "T"
+
+
 def descendants(pid: int) -> list[int]:
     """List a process and all below it that are not zombies."""
     children: dict[int, list[int]] = {}

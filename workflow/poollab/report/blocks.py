@@ -13,7 +13,7 @@ KINDS = {"shared_memory": "shared memory segment"}
 
 
 def build(results: Results) -> Row:
-    """Return {count, sentences, table, runs_table, statuses, problems, teardown, confirmed, order_kept}."""
+    """Return {count, order, recreated, waiting, table, runs_table, statuses, problems, teardown, confirmed, order_kept}."""
     planned: list[str] = results.environment["planned"]
     executed = [r["cell"] for r in results.runs]
     blocks: list[Row] = results.environment["blocks"]
@@ -23,6 +23,7 @@ def build(results: Results) -> Row:
         "order": _order(planned, executed),
         "order_kept": executed == planned,
         "recreated": _recreated(blocks),
+        "waiting": _waiting(blocks),
         "table": _table(blocks),
         "runs_table": _runs(results.runs),
         "statuses": _statuses(results.runs),
@@ -61,6 +62,16 @@ def _recreated(blocks: list[Row]) -> str:
         f"settings and the data seeded again; the blocks' records show {same}. This was no strictly continuous "
         "experiment."
     )
+
+
+def _waiting(blocks: list[Row]) -> str:
+    """Say what was waited for a calm host, apart from the study's own time, and whether a clock was stepped."""
+    waited = sum(b.get("waited_s") or 0.0 for b in blocks)
+    text = f"{waited:.0f} s were spent waiting for a calm host; they are in no run. " if waited >= 1 else ""
+    stepped = [cell for b in blocks for cell in b.get("clock_stepped") or []]
+    if stepped:
+        text += f"The wall clock was stepped during {words.listed(stepped)}; intervals are monotonic and unaffected."
+    return text
 
 
 def _table(blocks: list[Row]) -> Table:

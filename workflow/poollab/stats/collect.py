@@ -27,7 +27,7 @@ def collect(results: Path) -> None:
     _same_stimulus(records)
     name = session["study"]["name"]
     tables, runs = [], []
-    for position, record in enumerate(sorted(records, key=lambda r: r["started_at"]), start=1):
+    for position, record in enumerate(sorted(records, key=_executed), start=1):
         origin = {"study": name, "cell": record["cell"], "settings": record["settings_hash"]}
         folder = results / "cells" / record["cell"]
         table = store.read_parquet(folder / "requests.parquet", REQUESTS, **origin)
@@ -43,6 +43,11 @@ def collect(results: Path) -> None:
         store.write_parquet(results / f"{stem}.parquet", table, **about)
         store.write_bytes(results / f"{stem}.csv", _csv(table))
     store.write_json(results / "environment.json", provenance.environment(results, session, records, __version__))
+
+
+def _executed(record: dict[str, Any]) -> tuple[int, int]:
+    """Order runs as they were executed; by the monotonic clock within a block, since wall clocks are stepped."""
+    return record["block"], record["zero_ns"]
 
 
 def frame(table: pa.Table) -> pd.DataFrame:

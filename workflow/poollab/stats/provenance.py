@@ -37,7 +37,7 @@ def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[st
         else {"at": None, "ended": "unknown"}
     )
     stopped = folder / "stopped.json"
-    mine = sorted((r for r in records if r["block"] == number), key=lambda r: str(r["started_at"]))
+    mine = sorted((r for r in records if r["block"] == number), key=lambda r: int(r["zero_ns"]))
     return {
         "block": number,
         "started_at": block["started_at"],
@@ -47,6 +47,7 @@ def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[st
         "environment": block["environment"],
         "proof": block["proof"],
         "seed": block["seed"],
+        "clock_stepped": [r["cell"] for r in mine if r.get("host", {}).get("clock_stepped_s")],
         "waited_s": round(_rested(folder) + sum(r.get("host", {}).get("waited_s", 0.0) for r in mine), 1),
     }
 
