@@ -13,7 +13,7 @@ KINDS = {"shared_memory": "shared memory segment"}
 
 
 def build(results: Results) -> Row:
-    """Return {count, order, recreated, waiting, table, runs_table, statuses, problems, teardown, confirmed, order_kept}."""
+    """Return what the section shows: sentences, tables, problems, and what the teardown confirmed."""
     planned: list[str] = results.environment["planned"]
     executed = [r["cell"] for r in results.runs]
     blocks: list[Row] = results.environment["blocks"]
