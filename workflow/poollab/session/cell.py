@@ -1,8 +1,6 @@
 """A cell's job: find its plan and its block, measure, and print its one line."""
 
-import ctypes
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,9 @@ from poollab.lab.base import Lab
 from poollab.run.cell import Plan, measure
 from poollab.run.guard import Guard, Thresholds
 from poollab.session import terminal
+from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
 from poollab.session.plan_file import EACH_S, load_plan
-
-_PR_SET_PDEATHSIG = 1
 
 
 def measure_cell(run_record: Path, block_record: Path) -> None:
@@ -27,8 +24,7 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
         SafetyStop: the block is over; the same command begins another one.
         MeasurementError: this run failed and nothing of it was kept.
     """
-    # Should Snakemake be killed, no orphan may finish its measurement.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     paths, block = Paths.around(run_record), store.read_json(block_record)
     session, cell = store.read_json(paths.session), run_record.parent.name
     if (block_record.parent / "stopped.json").exists():

@@ -1,5 +1,6 @@
 """How every script ends: one clear message and an exit code, never a traceback for a known fault."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from poollab.errors import PoollabError
 from poollab.session.terminal import say
+
+_PR_SET_PDEATHSIG = 1
 
 
 def entry(main: Callable[[], object]) -> None:
@@ -59,6 +62,11 @@ def _leave(log: Path | None, text: str, code: int) -> None:
     except OSError as error:
         say(f"{log} cannot be written ({error.strerror})")
     sys.exit(code)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when Snakemake is killed, so that no orphan works on for a dead study."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _interrupt(_number: int, _frame: object) -> None:

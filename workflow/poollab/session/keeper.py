@@ -20,6 +20,8 @@ def main(folder: Path, owner: Owner) -> None:
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, signal.SIG_IGN)
     _wait(owner)
+    # What was under way dies with the owner; a child that was being born in that moment must not be missed.
+    time.sleep(0.3)
     from poollab.session.teardown import end_block  # noqa: PLC0415 - loads much that a sleeping process need not hold
 
     end_block(folder, "the study's process was killed")

@@ -15,6 +15,7 @@ from poollab.lab.base import Announce, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import teardown
+from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
 from poollab.session.plan_file import load_plan
 
@@ -28,6 +29,7 @@ def provision(record_path: Path) -> str:
     Raises:
         LabError, IdentityError: nothing of the lab is left then.
     """
+    die_with_parent()
     paths, folder = Paths.around(record_path), record_path.parent
     session = store.read_json(paths.session)
     leftovers.sweep()
@@ -38,6 +40,8 @@ def provision(record_path: Path) -> str:
         store.write_json(folder / "lab.json", {**record.to_json(), "owner": session["owner"]})
 
     announce(lab.record)
+    # From here on there is something to remove, whatever kills this process or the one that started it.
+    _start_keeper(folder, owner)
     try:
         block = _begin(lab, session, announce)
         _same_environment(paths, int(folder.name), block["environment"])
@@ -45,7 +49,6 @@ def provision(record_path: Path) -> str:
     except BaseException:
         teardown.end_block(folder, "the database could not be provided")
         raise
-    _start_keeper(folder, owner)
     return _summary(block)
 
 

@@ -1,0 +1,6 @@
+"""Put the shared builders of tests/support on the path; importlib mode adds no test folder."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

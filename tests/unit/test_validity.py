@@ -1,0 +1,206 @@
+"""A run's status: each is forced once from recorded data, and ordinary runs get none of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.columns import MS, Ints, every, fail, served
+
+from poollab.load.rows import ACQUIRE_TIMEOUT, ERROR, QUERY_TIMEOUT, UNFINISHED
+from poollab.run import validity
+from poollab.run.validity import Ends, HostUse, Verdict, backlog_grows, in_flight_at_arrivals
+
+CLEAN = Ends(
+    pool_size=3,
+    connections=3,
+    sessions_before=3,
+    sessions_after=3,
+    new_connections=0,
+    reachable=3,
+    warm_up_drained=True,
+    finished=True,
+)
+
+
+def _judge(columns: dict[str, Ints], *, allowed: float = 0.0, ends: Ends = CLEAN) -> Verdict:
+    """Judge a run of 10 s, which is 1,000 requests every 10 ms."""
+    return validity.judge(columns, 10.0, allowed, ends)
+
+
+def test_a_plain_run_is_ok() -> None:
+    """A run that kept its schedule, its rate and its connections is ok, without a reason."""
+    assert _judge(served(every(10 * MS, 1000), late=80_000)) == Verdict("ok", "", 80_000)
+
+
+def test_late_generator() -> None:
+    """A p99 lateness over a fifth of the gap is the generator's fault and named so; a fifth is not over."""
+    late = np.zeros(1000)
+    late[:11] = 2 * MS
+    assert _judge(served(every(10 * MS, 1000), late=late)).status == "ok"
+    found = _judge(served(every(10 * MS, 1000), late=late + np.where(late > 0, 1, 0)))
+    assert (found.status, found.first_lateness_p99_ns) == ("generator-late", 2 * MS + 1)
+    assert "20 % of the 10 ms gap" in found.reasons
+    # Ten of a thousand lie beyond the p99: they alone do not make it late.
+    late[10:] = 0
+    assert _judge(served(every(10 * MS, 1000), late=late * 5)).status == "ok"
+
+
+def test_siblings_of_a_burst_are_not_late() -> None:
+    """The tenth request of a burst starts after its siblings; only the first one's delay says that we were late."""
+    scheduled = np.repeat(every(250 * MS, 40), 10)
+    siblings = np.tile(np.arange(10) * 12 * MS, 40)
+    assert _judge(served(scheduled, late=siblings)).status == "ok"
+    found = _judge(served(scheduled, late=siblings + 51 * MS))
+    assert (found.status, found.first_lateness_p99_ns) == ("generator-late", 51 * MS)
+
+
+def test_requests_that_never_started_are_the_generators() -> None:
+    """A scheduled request that was never sent makes the run late, whatever the others did."""
+    columns = served(every(10 * MS, 1000))
+    fail(columns, slice(995, 1000), UNFINISHED, "started", "acquired", "result", "released", "backend")
+    found = _judge(columns)
+    assert "generator-late" in found.status.split("+")
+    assert "5 requests were never started" in found.reasons
+
+
+def test_rate_that_was_not_kept() -> None:
+    """Fewer than 99 % done within the window is overload, even where the queue did not grow from the start."""
+    trip = np.full(1000, MS)
+    trip[950:] = 2000 * MS
+    found = _judge(served(every(10 * MS, 1000), trip=trip))
+    assert found.status == "overloaded"
+    assert "950 of 1000" in found.reasons
+    assert "below 99 %" in found.reasons
+
+
+def test_requests_under_way_at_the_end_are_ordinary() -> None:
+    """Slow requests that are under way all the time are no overload because some are under way at the end."""
+    assert _judge(served(every(10 * MS, 1000), trip=90 * MS)).status == "ok"
+
+
+def test_growing_backlog() -> None:
+    """A queue that grows steadily is overload although the rate still looks kept."""
+    count = 10_000
+    scheduled = every(MS, count)
+    trip = np.linspace(MS, 60 * MS, count)
+    found = _judge(served(scheduled, trip=trip))
+    assert found.status == "overloaded"
+    assert found.reasons == "the backlog grew over the window"
+
+
+def test_a_server_at_half_the_rate() -> None:
+    """A server that serves half of what is offered is overloaded for both reasons."""
+    scheduled = every(10 * MS, 1000)
+    found = _judge(served(scheduled, wait=np.arange(1000) * 10 * MS, trip=20 * MS))
+    assert found.status == "overloaded"
+    assert "below 99 %" in found.reasons
+    assert "backlog grew" in found.reasons
+
+
+@pytest.mark.parametrize("shape", ["bursts", "one stall", "noise"])
+def test_queues_that_empty_do_not_count(shape: str) -> None:
+    """Bursts, a single stall and noise make queues that empty again; none of them is a growing backlog."""
+    scheduled = every(10 * MS, 1000)
+    trip = np.full(1000, MS)
+    if shape == "bursts":
+        scheduled, trip = np.repeat(every(100 * MS, 100), 10), np.tile(np.arange(10) * 8 * MS + MS, 100)
+    if shape == "one stall":
+        trip[600:800] = np.arange(200, 0, -1) * 10 * MS
+    if shape == "noise":
+        trip = np.random.default_rng(5).exponential(30 * MS, 1000).astype(np.int64)
+    columns = served(scheduled, trip=trip)
+    assert not backlog_grows(columns)
+    assert _judge(columns).status == "ok"
+
+
+def test_in_flight_by_hand() -> None:
+    """At each arrival the earlier requests that have not ended are counted; one that never ends counts for ever."""
+    columns = served(np.array([0, 10, 20, 30]), trip=np.array([15, 100, 5, 1]), release=0)
+    assert in_flight_at_arrivals(columns).tolist() == [0, 1, 1, 1]
+    fail(columns, 0, QUERY_TIMEOUT, "result", "released")
+    assert in_flight_at_arrivals(columns).tolist() == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("status", "absent"),
+    [
+        (ERROR, ("result",)),
+        (ACQUIRE_TIMEOUT, ("acquired", "result", "released", "backend")),
+        (QUERY_TIMEOUT, ("result",)),
+    ],
+)
+def test_any_failed_request_counts(status: int, absent: tuple[str, ...]) -> None:
+    """One request that did not end ok marks the run, unless the study allows that share."""
+    columns = served(every(10 * MS, 1000))
+    fail(columns, [17], status, *absent)
+    assert _judge(columns).status == "errors"
+    assert "1 of 1000 requests did not end ok" in _judge(columns).reasons
+    assert _judge(columns, allowed=0.001).status == "ok"
+    fail(columns, [18], status, *absent)
+    assert _judge(columns, allowed=0.001).status == "errors"
+
+
+def test_refused_queries_are_no_overload() -> None:
+    """Queries that the server answers in time with an error are errors; the rate was kept all the same."""
+    columns = served(every(10 * MS, 1000))
+    fail(columns, slice(0, 300), ERROR, "result")
+    assert _judge(columns).status == "errors"
+    fail(columns, slice(0, 300), ACQUIRE_TIMEOUT, "acquired", "released", "backend")
+    assert _judge(columns).status == "overloaded+errors"
+
+
+def test_busy_host() -> None:
+    """CPU that others took, or that was stolen, above half of the guard's threshold marks the run."""
+    columns = served(every(10 * MS, 1000))
+
+    def judged(host: HostUse | None) -> Verdict:
+        return validity.judge(columns, 10.0, 0.0, CLEAN, host, (0.25, 0.10))
+
+    assert judged(HostUse(0.12, 0.04)).status == judged(HostUse(None, None)).status == judged(None).status == "ok"
+    assert judged(HostUse(0.13, 0.0)).status == "host-busy"
+    assert "13% of the host's CPU time was taken by others" in judged(HostUse(0.13, 0.0)).reasons
+    assert judged(HostUse(0.0, 0.06)).status == "host-busy"
+    assert "stolen" in judged(HostUse(0.0, 0.06)).reasons
+
+
+UNCLEAN: list[tuple[dict[str, Any], str]] = [
+    ({"connections": 2}, "the pool holds 2 connections, expected 3"),
+    ({"sessions_before": 4}, "4 server sessions before the run, expected 3"),
+    ({"sessions_after": 2}, "2 server sessions after the run, expected 3"),
+    ({"new_connections": 1}, "1 connections were made inside the window"),
+    ({"reachable": 2}, "2 connections could be taken at the end, expected 3"),
+    ({"warm_up_drained": False}, "the warm-up did not drain"),
+    ({"finished": False}, "requests were still under way when the drain ended"),
+]
+
+
+@pytest.mark.parametrize(("fact", "reason"), UNCLEAN)
+def test_unclean_ends(fact: dict[str, Any], reason: str) -> None:
+    """A leaked, lost or unexpected connection, or a window that did not end, marks the run and is named."""
+    found = _judge(served(every(10 * MS, 1000)), ends=replace(CLEAN, **fact))
+    assert (found.status, found.reasons) == ("unclean", reason)
+
+
+def test_sessions_that_cannot_be_seen_are_no_fault() -> None:
+    """Where the server's processes cannot be counted the count is unknown and never taken for a wrong one."""
+    unseen = replace(CLEAN, sessions_before=None, sessions_after=None)
+    assert _judge(served(every(10 * MS, 1000)), ends=unseen).status == "ok"
+
+
+def test_reasons_stand_together() -> None:
+    """A run that failed in several ways says all of them, each status word once."""
+    columns = served(every(10 * MS, 1000), late=3 * MS)
+    fail(columns, slice(0, 50), ACQUIRE_TIMEOUT, "acquired", "result", "released", "backend")
+    found = _judge(columns, ends=replace(CLEAN, reachable=0, finished=False))
+    assert found.status == "generator-late+overloaded+errors+unclean"
+    assert found.reasons.count("; ") == 4
+
+
+def test_ends_are_read_from_the_rows() -> None:
+    """A connection that served requests and was not among those established counts as made in the window."""
+    columns = served(every(10 * MS, 30))
+    columns["backend"][7] = 999
+    facts = {"backends": [100, 101, 102], "reachable": 3, "warm_up_drained": True, "finished": True}
+    ends = validity.ends_of({"pool": {"size": 3}}, columns, facts, (3, 3))
+    assert ends == replace(CLEAN, new_connections=1)
