@@ -13,7 +13,7 @@ override LAB := $(value LAB)
 override SEED := $(value SEED)
 export N LAB SEED
 
-.PHONY: help study env test test-slow lint images chaos bench publish clean clean-results
+.PHONY: help study env test test-slow test-cgroup2 lint images chaos bench publish clean clean-results
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */\1|/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ test: env ## all tests but the slow ones
 
 test-slow: env ## the slow tests
 	@$(PY) -m pytest -m slow tests/unit tests/integration tests/workflow tests/report
+
+test-cgroup2: env ## the embedded lab on cgroup v2, in a small virtual machine; as root
+	@PYTHON=$(PY) sh tests/cgroup2/run.sh
 
 lint: env ## style, types, workflow and the generated reference
 	@$(PY) -m ruff check .

@@ -1,3 +1,4 @@
+# ruff: noqa: S108, PLC0415, BLE001 - a machine of its own, in which every failure must print
 """Inside the machine: the embedded lab on cgroup v2, as root or as an ordinary user with a subtree of their own."""
 
 import os
@@ -30,7 +31,8 @@ def check(who: str) -> None:
             say(who, f"burn {proof.burn_cores:.3f} cores, throttled {proof.burn_throttled}, caps {proof.caps}")
             assert proof.enforced, proof
         reading = lab.database_counters().read()
-        assert None not in (reading.cpu_ns, reading.periods, reading.throttled, reading.memory_bytes, reading.shmem_bytes)
+        seen = (reading.cpu_ns, reading.periods, reading.throttled, reading.memory_bytes, reading.shmem_bytes)
+        assert None not in seen, reading
         limits = Thresholds(1, 1000, 1, 0, 0, 200, 2, 30)
         out = Path("/tmp") / f"cell-{who}"
         record = measure(lab, plan, out, 1, Guard(limits, [], [Path("/tmp")]), enforced=True)

@@ -18,7 +18,7 @@ rule render_html:
     conda:
         "../envs/poollab.yaml"
     params:
-        results=RESULTS,
+        results=subpath(output[0], ancestor=2),
         pdf="--pdf" if SESSION.pdf else "",
     shell:
         "python3 scripts/render_html.py {params.results:q} reports/templates {output:q} {params.pdf} --log {log:q}"
@@ -35,6 +35,6 @@ rule render_pdf:
     conda:
         "../envs/poollab.yaml"
     params:
-        results=RESULTS,
+        results=subpath(output[0], ancestor=2),
     shell:
         "python3 scripts/render_pdf.py {params.results:q} reports/templates {output:q} --log {log:q}"

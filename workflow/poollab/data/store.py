@@ -48,7 +48,7 @@ def write_parquet(path: Path, table: pa.Table, **about: str) -> dict[str, Any]:
     """Write a table with its origin in the Arrow metadata; return rows, bytes and SHA-256 of the file."""
     meta = {f"poollab_{key}": value for key, value in {"format": str(FORMAT_VERSION), **about}.items()}
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata(meta), sink, compression="zstd")
+    pq.write_table(table.replace_schema_metadata(meta), sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     write_bytes(path, data)
     return {"rows": table.num_rows, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -62,7 +62,7 @@ def read_parquet(path: Path, schema: pa.Schema, **about: str) -> pa.Table:
         DataError: it is missing, truncated, or of another format, study, cell or settings.
     """
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, page_checksum_verification=True)
     except FileNotFoundError:
         raise DataError(f"{path} is missing; delete its cell's folder and run the same command again") from None
     except (OSError, pa.ArrowException) as error:

@@ -6,6 +6,7 @@ Sources: Linux Documentation/admin-guide/cgroup-v1, cgroup-v2.rst, scheduler/sch
 
 import errno
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,43 +173,39 @@ class Group:
 
     def read_caps(self) -> Caps:
         """Return the caps that the kernel holds for this group itself."""
-        if self.version == 1:
-            quota, period = (int(self._read("cpu", f"cpu.cfs_{n}_us")) for n in ("quota", "period"))
-            memory = int(self._read("memory", "memory.limit_in_bytes"))
-            return Caps(None if quota < 0 else quota, period, None if memory >= _NO_LIMIT else memory)
-        quota_text, period_text = (self._read("cpu", "cpu.max") or "max 100000").split()
-        memory_text = self._read("memory", "memory.max") or "max"
-        return Caps(
-            None if quota_text == "max" else int(quota_text),
-            int(period_text),
-            None if memory_text == "max" else int(memory_text),
-        )
+        cpu, memory = self._cpu_cap(self.dirs["cpu"]), self._memory_cap(self.dirs["memory"])
+        return Caps(cpu.quota_us, cpu.period_us, memory.memory_bytes)
 
     def tightest_caps(self) -> Caps:
-        """Return the caps that bind here: an ancestor may allow less than the group itself."""
-        caps = self._caps_or_none()
-        found = [caps] if caps else []
-        here = self
-        while all(len(d.parts) > 1 and (d.parent / "cgroup.procs").exists() for d in here.dirs.values()):
-            here = Group(here.version, {k: v.parent for k, v in here.dirs.items()})
-            caps = here._caps_or_none()
-            found += [caps] if caps else []
-        cpu = min((c for c in found if c.cores is not None), key=lambda c: c.cores or 0, default=Caps(None, None, None))
-        memory = min((c.memory_bytes for c in found if c.memory_bytes is not None), default=None)
+        """
+        Return the caps that bind here: an ancestor may allow less than the group itself.
+
+        Each controller is walked on its own: on v1 their hierarchies differ in depth, and on v2 a level
+        may have one of them only.
+        """
+        cpus, memories = (
+            [cap for folder in _upwards(self.dirs[name]) if (cap := _or_none(read, folder))]
+            for name, read in (("cpu", self._cpu_cap), ("memory", self._memory_cap))
+        )
+        cpu = min((c for c in cpus if c.cores is not None), key=lambda c: c.cores or 0, default=Caps(None, None, None))
+        memory = min((c.memory_bytes for c in memories if c.memory_bytes is not None), default=None)
         return Caps(cpu.quota_us, cpu.period_us, memory)
 
-    def _caps_or_none(self) -> Caps | None:
-        try:
-            return self.read_caps()
-        except (OSError, ValueError):
-            return None
+    def _cpu_cap(self, folder: Path) -> Caps:
+        if self.version == 1:
+            quota, period = (int((folder / f"cpu.cfs_{n}_us").read_text()) for n in ("quota", "period"))
+            return Caps(None if quota < 0 else quota, period, None)
+        quota_text, period_text = ((folder / "cpu.max").read_text().strip() or "max 100000").split()
+        return Caps(None if quota_text == "max" else int(quota_text), int(period_text), None)
+
+    def _memory_cap(self, folder: Path) -> Caps:
+        name = "memory.limit_in_bytes" if self.version == 1 else "memory.max"
+        text = (folder / name).read_text().strip()
+        return Caps(None, None, None if text in ("", "max") or int(text) >= _NO_LIMIT else int(text))
 
     def counters(self) -> CgroupCounters:
         """Return a reader that keeps the counter files open."""
         return CgroupCounters(self.version, self.dirs)
-
-    def _read(self, controller: str, name: str) -> str:
-        return (self.dirs[controller] / name).read_text().strip()
 
     def _write(self, controller: str, name: str, value: str) -> None:
         path = self.dirs[controller] / name
@@ -222,3 +219,18 @@ class Group:
         path = self.dirs["memory"] / name
         if path.exists():
             path.write_text(value)
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    """Give a group's folder and all above it up to the root of its hierarchy."""
+    yield folder
+    while (folder.parent / "cgroup.procs").exists() and folder.parent != folder:
+        folder = folder.parent
+        yield folder
+
+
+def _or_none(read: Callable[[Path], Caps], folder: Path) -> Caps | None:
+    try:
+        return read(folder)
+    except (OSError, ValueError):
+        return None

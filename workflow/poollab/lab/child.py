@@ -4,7 +4,8 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from poollab.lab import binaries, groups
@@ -12,6 +13,7 @@ from poollab.lab.base import Caps, CounterSource
 from poollab.lab.cgroup import Group
 
 _PR_SET_PDEATHSIG = 1
+_STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 #: Found here, before any fork: looking a library up after a fork may deadlock.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -22,7 +24,7 @@ class EmbeddedGenerator:
     def __init__(self, command: list[str], scratch: Path, group: Group | None, *, scopes: bool) -> None:
         package = Path(__file__).resolve().parents[2]
         self._log = scratch / "errors.txt"
-        with self._log.open("wb") as log:
+        with self._log.open("wb") as log, signals_held():
             self._process = subprocess.Popen(
                 command,
                 cwd=scratch,
@@ -59,6 +61,20 @@ class EmbeddedGenerator:
         return self._log.read_text("utf-8", "replace")[-2000:]
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """
+    Hold back the signals that end us while a process is born.
+
+    Python calls hooks around a fork and swallows what is raised in them: a Ctrl-C would be lost there.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def clean_environment() -> dict[str, str]:
     """Pass on nothing of the user's environment: it may hold secrets, and PG* variables change libpq."""
     return {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC"}
@@ -72,6 +88,7 @@ def become(who: binaries.Account, group: Group | None, *, die_with_parent: bool 
     """
 
     def enter() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
         if group is not None:
             group.enter()
         if die_with_parent:

@@ -148,7 +148,7 @@ class EmbeddedLab:
             if (
                 group is None
                 and side == "database"
-                and self.record.detail["scopes"]
+                and self.record.detail.get("scopes")
                 and self.record.detail.get("postmaster")
             ):
                 group = Group.of_pid(self.record.detail["postmaster"][0])
@@ -237,8 +237,9 @@ class EmbeddedLab:
         found = {(pid, procs.start_time(pid)) for pid in self._own_processes()}
         postmaster = self.record.detail.get("postmaster")
         if postmaster and procs.alive(*postmaster):
-            # Nothing of the data is kept: an immediate shutdown also takes the shared memory along.
-            os.kill(postmaster[0], signal.SIGCONT)
+            # Nothing of the data is kept: an immediate shutdown also takes the shared memory along. A frozen
+            # child would hold it up, so all are woken first.
+            procs.send([*found, tuple(postmaster)], signal.SIGCONT)
             os.kill(postmaster[0], signal.SIGQUIT)
             deadline = time.monotonic() + 5
             while procs.alive(*postmaster) and time.monotonic() < deadline:

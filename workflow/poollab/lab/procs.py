@@ -110,17 +110,18 @@ def end(pids: Iterable[tuple[int, int | None]], grace_s: float = 5.0) -> int:
     targets = [(pid, started) for pid, started in pids if alive(pid, started)]
     deadline = time.monotonic() + grace_s
     for sig in (signal.SIGCONT, signal.SIGTERM):
-        _send(targets, sig)
+        send(targets, sig)
     while any(alive(*t) for t in targets) and time.monotonic() < deadline:
         time.sleep(0.01)
-    _send(targets, signal.SIGKILL)
+    send(targets, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while any(alive(*t) for t in targets) and time.monotonic() < deadline:
         time.sleep(0.01)
     return len(targets)
 
 
-def _send(targets: list[tuple[int, int | None]], sig: signal.Signals) -> None:
+def send(targets: Iterable[tuple[int, int | None]], sig: signal.Signals) -> None:
+    """Send a signal to those processes, given as (pid, start time), that still run."""
     for pid, started in targets:
         if alive(pid, started):
             try:

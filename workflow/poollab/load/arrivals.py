@@ -38,7 +38,8 @@ def _instants(window_ns: int, every_ms: float) -> Schedule:
     # From the index, not by adding up: a gap of a third of a millisecond must not drift.
     count = int(-(-window_ns // (every_ms * 1e6)))
     times: Schedule = np.rint(np.arange(count) * (every_ms * 1e6)).astype(np.int64)
-    return times
+    # A gap that divides the window leaves the last one on its end, by a rounding error of the division.
+    return times[times < window_ns]
 
 
 def schedule(arrivals: dict[str, Any], window_s: float, rng: np.random.Generator) -> Schedule:

@@ -9,7 +9,6 @@ import asyncio
 import ctypes
 import os
 import struct
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -136,5 +135,7 @@ def loop_factory() -> asyncio.AbstractEventLoop:
 
 def names(loop: asyncio.AbstractEventLoop) -> dict[str, str]:
     """Name the loop and timer in use, for the run's record."""
-    timer = "timerfd" if sys.platform == "linux" else "loop"
-    return {"loop": type(loop).__module__.partition(".")[0], "timer": timer}
+    probe = make_timer(loop, lambda: None)
+    probe.close()
+    kind = "loop" if isinstance(probe, LoopTimer) else "timerfd"
+    return {"loop": type(loop).__module__.partition(".")[0], "timer": kind}

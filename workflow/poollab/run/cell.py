@@ -88,6 +88,10 @@ def measure(lab: Lab, plan: Plan, out: Path, block: int, guard: Guard, *, enforc
         from poollab.run import keep  # noqa: PLC0415 - pyarrow is loaded while nothing is measured
 
         return keep.keep(plan, observed, scratch, out, block, guard)
+    except MeasurementError as error:
+        if lab.alive():
+            raise
+        raise LabError(f"the server ended during the run; this block is over ({error})") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

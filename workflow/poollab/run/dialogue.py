@@ -62,8 +62,7 @@ class Dialogue:
                 # No writer: not started yet, or gone.
                 time.sleep(0.005)
         if self.process is not None and b"\n" not in self._text and (code := self.process.poll()) is not None:
-            said = self.process.errors().strip()[-600:] or "no message"
-            raise MeasurementError(f"the load generator ended with {code} before {event}: {said}")
+            raise self._death(f"the load generator ended with {code} before {event}")
         if time.monotonic() > deadline:
             raise MeasurementError(f"the load generator did not get to {event} within {within_s:g} s")
 
@@ -75,7 +74,14 @@ class Dialogue:
                 raise MeasurementError(f"the load generator did not end within {within_s:g} s")
             time.sleep(0.005)
         if self.process is not None and code != 0:
-            raise MeasurementError(f"the load generator ended with {code}: {self.process.errors().strip()[-600:]}")
+            raise self._death(f"the load generator ended with {code}")
+
+    def _death(self, text: str) -> MeasurementError:
+        """Give the user the last line that the generator wrote; its traceback is the cause, for the log."""
+        said = self.process.errors().strip() if self.process else ""
+        error = MeasurementError(f"{text}: {said.splitlines()[-1] if said else 'no message'}")
+        error.__cause__ = RuntimeError(said) if said else None
+        return error
 
     def close(self) -> None:
         """Close the pipes."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from poollab.load import arrivals
-from poollab.load.rows import ABSENT, OK
+from poollab.load.rows import ABSENT, ERROR, OK
 from poollab.quantiles import nearest_rank
 
 Ints = npt.NDArray[np.int64]
@@ -108,7 +108,8 @@ def _late(columns: Mapping[str, Ints], lateness: int | None) -> Iterator[tuple[s
 
 
 def _overloaded(columns: Mapping[str, Ints], window_s: float) -> Iterator[tuple[str, str]]:
-    done = columns["status"] == OK
+    # A query that the server answered with an error was answered: it counts as an error and not as overload.
+    done = (columns["status"] == OK) | ((columns["status"] == ERROR) & (columns["released"] != ABSENT))
     ended = int((done & (columns["released"] <= window_s * 1e9)).sum())
     # What is under way at the end of the window is no backlog unless it is more than is ordinary in mid-run.
     ordinary = int(nearest_rank(in_flight_at_arrivals(columns), 0.99) or 0) if done.any() else 0

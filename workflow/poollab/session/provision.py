@@ -141,7 +141,9 @@ def _has_runs(paths: Paths, block: int) -> bool:
 
 def _start_keeper(folder: Path, owner: place.Owner) -> None:
     """Leave a process behind that removes the lab should the session's own process be killed."""
-    command = [sys.executable, "-m", "poollab.session.keeper", str(folder), str(owner.pid), str(owner.started)]
+    # Absolute, since the keeper works in the root folder and would not find a relative one.
+    where = str(folder.absolute())
+    command = [sys.executable, "-m", "poollab.session.keeper", where, str(owner.pid), str(owner.started)]
     keeper = subprocess.Popen(
         command,
         cwd="/",

@@ -1,5 +1,6 @@
 """A whole study, and the checks that need more than one of its parts."""
 
+import math
 import re
 from typing import Annotated, Any, Literal, Self
 
@@ -145,7 +146,9 @@ class Study(Part):
         if arrivals.poisson is not None:
             return arrivals.poisson.rate_per_s * window_ms / 1000
         part: Any = arrivals.uniform or arrivals.bursts
-        return float(-(-window_ms // part.every_ms) * getattr(part, "size", 1))
+        # Rounded to the schedule's grain of a nanosecond: a gap that divides the window leaves none on its end.
+        instants = math.ceil((window_ms - 5e-7) / part.every_ms)
+        return float(max(1, instants) * getattr(part, "size", 1))
 
 
 def _argument_faults(at: str, workload: Workload) -> list[str]:
