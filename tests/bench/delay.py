@@ -8,7 +8,7 @@ from pathlib import Path
 import rig
 
 from poollab.lab import binaries, child
-from poollab.lab.seeding import ROLE
+from poollab.lab.base import ROLE
 
 PAIRS, SECONDS = 5, 12
 SCRIPT = "\\set id random(1, 20000)\nSELECT balance FROM pool_lab WHERE id = :id;\n"

@@ -16,6 +16,9 @@ Announce = Callable[["LabRecord"], None]
 #: Label and name prefix of everything a lab creates; the sweep of leftovers looks for nothing else.
 OWNER_LABEL = "poollab"
 
+#: The load generator's role in the server: it may log in and read the study's tables, nothing else.
+ROLE = "poollab"
+
 
 @dataclass(frozen=True, slots=True)
 class Caps:

@@ -26,7 +26,8 @@ def choose(asked: str) -> tuple[str, str]:
         return "docker", why if asked == "auto" else "as configured"
     if asked == "docker":
         raise LabError(f"lab = docker: {why}")
-    return "embedded", why
+    # What to do about it is for those who asked for Docker.
+    return "embedded", f"chosen, since {why.partition(';')[0].partition(': run')[0]}"
 
 
 def new(kind: str, owner: place.Owner) -> Lab:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from poollab.errors import LabError
-from poollab.lab import binaries, burn, groups, place, procs, seeding, sysv
+from poollab.lab import binaries, burn, groups, place, procs, sysv
 from poollab.lab.base import Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.cgroup import Group
 from poollab.lab.child import EmbeddedGenerator, become, clean_environment
@@ -67,6 +67,8 @@ class EmbeddedLab:
         postmaster = self._launch(bin_folder, who, settings)
         self.record.detail["postmaster"] = [postmaster.pid, procs.start_time(postmaster.pid)]
         announce(self.record)
+        from poollab.lab import seeding  # noqa: PLC0415 - its driver is no part of a cell's start
+
         seeding.wait_ready(self.admin_dsn(), READY_WITHIN_S, lambda: self._death(postmaster))
         self.record.detail["segment"] = sysv.of_server(self._folder / "data")
         announce(self.record)

@@ -9,9 +9,7 @@ import psycopg
 from psycopg import sql
 
 from poollab.errors import LabError
-
-#: The load generator's role: it may log in and read the study's tables, nothing else.
-ROLE = "poollab"
+from poollab.lab.base import ROLE
 
 
 def row(number: int) -> tuple[int, int, str]:

@@ -3,15 +3,14 @@
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from poollab.errors import LabError, MeasurementError, SafetyStop
-from poollab.lab import seeding
-from poollab.lab.base import Caps, Counters, Lab
+from poollab.lab.base import ROLE, Caps, Counters, Lab
 from poollab.load import draw
 from poollab.run.dialogue import Dialogue
 from poollab.run.guard import Guard
@@ -40,6 +39,11 @@ class Plan:
     def windows(self) -> tuple[float, float]:
         """Warm-up and measurement in seconds."""
         return self.settings["windows"]["warm_up_s"], self.settings["windows"]["measure_s"]
+
+    @classmethod
+    def load(cls, session: Mapping[str, Any], cell: str) -> "Plan":
+        """Take one cell's plan from a session file's content."""
+        return cls(**session["cells"][cell])
 
     def caps(self, side: str) -> Caps:
         """Return the caps of `database` or `load_generator` in the kernel's units."""
@@ -105,7 +109,7 @@ def write_spec(folder: Path, plan: Plan, socket: str) -> tuple[dict[str, Any], d
         "client": plan.settings["client"],
         "socket": socket,
         "port": 5432,
-        "user": seeding.ROLE,
+        "user": ROLE,
         "database": "postgres",
         "sql": workload["sql"],
         "pool": plan.settings["arm"],

@@ -13,7 +13,7 @@ from poollab.run.guard import Guard, Thresholds
 from poollab.session import terminal
 from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
-from poollab.session.plan_file import EACH_S, load_plan
+from poollab.session.terminal import EACH_S
 
 
 def measure_cell(run_record: Path, block_record: Path) -> None:
@@ -29,7 +29,7 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
     session, cell = store.read_json(paths.session), run_record.parent.name
     if (block_record.parent / "stopped.json").exists():
         raise SafetyStop("")
-    lab, plan = choose.attach(block["lab"]), load_plan(session, cell)
+    lab, plan = choose.attach(block["lab"]), Plan.load(session, cell)
     try:
         guard = _guard(lab, session, paths)
         guard.wait_until_calm(terminal.say)

@@ -31,12 +31,20 @@ class Hooks:
     def __init__(self, session: Session, workflow: Any, silent: terminal.QuietFilter) -> None:
         self._session, self._workflow, self._silent = session, workflow, silent
         self.signalled: int | None = None
+        silent.nothing_to_do = (
+            f"Nothing to do: all {len(session.plans)} cells are measured. Published: {session.folder}/published"
+        )
 
     def start(self) -> None:
         """Choose the lab, say what is going to happen, write the session file, take over signals."""
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sig, self._on_signal)
         atexit.register(self._down)
+        try:
+            lock.refuse_another_study()
+        except PoollabError as error:
+            terminal.say(str(error))
+            sys.exit(error.exit_code)
         lock.claim(self._session.root, self._session.name)
         if not self._session.missing:
             return

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from poollab.errors import LockedError
+from poollab.lab import place, procs
 from poollab.lab.place import Owner
 
 
@@ -33,6 +34,23 @@ def holder(root: Path) -> tuple[Owner, str] | None:
     except (OSError, ValueError, KeyError):
         return None
     return owner, f"process {owner.pid} has been working on study {note.get('study')} here since {note.get('since')}"
+
+
+def refuse_another_study() -> None:
+    """
+    See that no other study measures on this machine: each would be the other's disturbance.
+
+    Raises:
+        LockedError: one does; says which process.
+    """
+    for _, owner in place.owners().values():
+        if owner is None or not owner.alive() or owner == Owner.this_process():
+            continue
+        if "snakemake" in procs.title(owner.pid):
+            raise LockedError(
+                f"Nothing was started: process {owner.pid} measures another study on this machine, and two would "
+                f"disturb each other. Wait for it, or end it with `kill {owner.pid}`."
+            )
 
 
 def clear_stale(root: Path) -> bool:

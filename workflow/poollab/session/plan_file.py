@@ -7,10 +7,8 @@ from poollab import __version__
 from poollab.data import store
 from poollab.plan import ordered_cells, settings, settings_hash
 from poollab.run.cell import Plan
+from poollab.session.terminal import EACH_S, FIXED_S
 from poollab.study.model import Study
-
-#: Fixed time and time for each cell beyond its windows, for the estimate that is printed (seconds).
-FIXED_S, EACH_S = 15.0, 1.5
 
 
 def cells(study: Study, name: str) -> dict[str, Plan]:
@@ -31,12 +29,6 @@ def seconds(study: Study, count: int) -> float:
 def study_hash(plans: dict[str, Plan]) -> str:
     """Return a hash over all cells' settings, whatever their order."""
     return settings_hash({name: plan.settings_hash for name, plan in plans.items()})
-
-
-def load_plan(data: dict[str, Any], cell: str) -> Plan:
-    """Return one cell's plan from a session file's content."""
-    values = data["cells"][cell]
-    return Plan(**values)
 
 
 def write(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan], **more: Any) -> None:

@@ -17,7 +17,6 @@ from poollab.run.cell import Plan
 from poollab.session import teardown
 from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
-from poollab.session.plan_file import load_plan
 
 BURN_S = 1.0
 
@@ -54,7 +53,7 @@ def provision(record_path: Path) -> str:
 
 def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, Any]:
     study = session["study"]["model"]["database"]
-    first = load_plan(session, session["planned"][0])
+    first = Plan.load(session, session["planned"][0])
     settings = {key: str(value) for key, value in study["settings"].items()}
     lab.start(announce, settings, study["major"])
     seeds = seeding.seed(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})

@@ -17,14 +17,22 @@ class QuietFilter(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self.told = False
+        self.nothing_to_do = ""
+        """What to say in place of Snakemake's note that every target is there."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a record may reach the terminal."""
+        if record.getMessage().startswith("Nothing to be done") and self.nothing_to_do:
+            say(self.nothing_to_do)
+            return False
         # A job's script has printed its one message; Snakemake's report of it follows in several records.
         if "non-zero exit status" in record.getMessage():
             self.told = True
         return record.levelno >= logging.WARNING and not self.told
 
+
+#: Fixed time and time for each cell beyond its windows, for the estimate that is printed (seconds).
+FIXED_S, EACH_S = 12.0, 1.6
 
 #: Runs of Snakemake whose output is what the user asked for.
 LOOKING = (
@@ -74,18 +82,23 @@ def minutes(seconds: float) -> str:
     return f"{round(seconds / 60)} min"
 
 
+def counted(number: int, word: str) -> str:
+    """Say a number of things."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def opening(session: Any, lab: tuple[str, str]) -> str:
     """Return the paragraph before the start: study, cells, lab and why, caps, expected time."""
     study, missing = session.study, len(session.missing)
     kept = len(session.plans) - missing
-    shape = f"{len(study.workloads)} workloads x {len(study.arm_map)} pools"
+    shape = f"{counted(len(study.workloads), 'workload')} x {counted(len(study.arm_map), 'pool')}"
     shape += f" x {len(study.limit_map)} limits" if len(study.limit_map) > 1 else ""
     from poollab.session.plan_file import seconds  # noqa: PLC0415 - terminal is imported by it too
 
     limits = f"Caps: database {caps(study.database.limits)}; load generator {caps(study.load_generator.limits)}"
     lines = [
         f"Poollab: {study.title}",
-        f"Study {session.name}: {len(session.plans)} cells ({shape} x {study.repeats} repeats)"
+        f"Study {session.name}: {len(session.plans)} cells ({shape} x {counted(study.repeats, 'repeat')})"
         + (f", {kept} measured already, {missing} to go." if kept else "."),
         f"Lab: {lab[0]} ({lab[1]}). {limits}.",
         f"Expected: about {minutes(seconds(study, missing))}. Ctrl-C stops; the same command goes on from there.",
