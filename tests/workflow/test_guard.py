@@ -11,7 +11,7 @@ import pytest
 from support.project import Project, wait_for
 
 #: A machine file in which one burner per CPU trips the guard soon, and a quiet test machine does not.
-KEEN = {"other_cpu": 0.6, "window_s": 0.5, "steal": 1.0, "runnable_per_cpu": 1000.0, "calm_within_s": 20.0}
+KEEN = {"other_cpu": 0.8, "window_s": 0.5, "steal": 1.0, "runnable_per_cpu": 1000.0, "calm_within_s": 20.0}
 KEEN |= {"min_available_mib": 0, "min_free_disk_mib": 0}
 BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
 
