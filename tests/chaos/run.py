@@ -50,7 +50,7 @@ def wait(command: subprocess.Popen[str]) -> tuple[int, str]:
 def clean_within(lab: str, seconds: float) -> list[str]:
     """Return what is left behind once it is nothing, or what is still left after some seconds."""
     deadline = time.monotonic() + seconds
-    while (left := ways.left_behind(lab)) and time.monotonic() < deadline:
+    while (left := ways.left_behind(lab, ROOT / RESULTS)) and time.monotonic() < deadline:
         time.sleep(0.2)
     return left
 

@@ -1,5 +1,6 @@
 """Every way in which a study can be broken off, as functions of the running command."""
 
+import json
 import os
 import random
 import signal
@@ -18,15 +19,24 @@ def find(needle: str, within: int) -> list[int]:
     return [pid for pid in procs.descendants(within) if needle in procs.title(pid)]
 
 
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "chaos"
+
+
 def servers() -> list[int]:
-    """List the processes of every embedded server on this machine that works in a lab's folder."""
-    return [pid for folder, _ in place.owners().values() for pid in place.inside(folder / "data")]
+    """List the processes of this test's embedded servers."""
+    mine = tokens(RESULTS)
+    return [
+        pid for token, (folder, _) in place.owners().items() if token in mine for pid in place.inside(folder / "data")
+    ]
 
 
 def containers(part: str) -> list[str]:
-    """List our running containers of one part (database or generator)."""
-    words = ["docker", "ps", "-q", "--filter", "label=poollab", "--filter", f"label=poollab.part={part}"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    """List this test's running containers of one part (database or generator)."""
+    found = []
+    for token in tokens(RESULTS):
+        words = ["docker", "ps", "-q", "--filter", f"label=poollab={token}", "--filter", f"label=poollab.part={part}"]
+        found += subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return found
 
 
 def _group(number: int) -> Callable[[Command], None]:
@@ -100,18 +110,23 @@ DOCKER = COMMON | {
 WAYS = {"embedded": EMBEDDED, "docker": DOCKER}
 
 
-def left_behind(lab: str) -> list[str]:
-    """List everything of any lab that is still on this machine."""
-    found = [f"folder {folder}" for folder, _ in place.owners().values()]
-    found += [f"cgroup {p}" for p in Path("/sys/fs/cgroup").glob(f"*/{place.PREFIX}*")]
-    found += [f"cgroup {p}" for p in Path("/sys/fs/cgroup").glob(f"{place.PREFIX}*")]
-    needles = ("poollab.load.generator", "poollab.session.keeper", "scripts/measure.py", "/tmp/poollab-")  # noqa: S108
-    found += [
-        f"process {pid} {procs.title(pid)}" for pid in procs.numbers() if any(n in procs.title(pid) for n in needles)
-    ]
+def tokens(results: Path) -> list[str]:
+    """Return the names of all labs of a results folder; others on this machine are not this test's."""
+    return [json.loads(path.read_text("utf-8"))["token"] for path in results.glob("*/state/blocks/*/lab.json")]
+
+
+def left_behind(lab: str, results: Path) -> list[str]:
+    """List everything of a results folder's labs that is still on this machine."""
+    names = [f"{place.PREFIX}{token}" for token in tokens(results)]
+    places = [*Path("/tmp").glob("poollab-*"), *Path("/sys/fs/cgroup").glob("*/poollab-*")]  # noqa: S108
+    found = [str(path) for path in [*places, *Path("/sys/fs/cgroup").glob("poollab-*")] if path.name in names]
+    marks = (*names, str(results))
+    titles = {pid: procs.title(pid) for pid in procs.numbers()}
+    found += [f"process {pid} {text[:120]}" for pid, text in titles.items() if any(mark in text for mark in marks)]
     if lab == "docker":
-        for kind in (["ps", "-aq"], ["volume", "ls", "-q"], ["network", "ls", "-q"]):
-            words = ["docker", *kind, "--filter", "label=poollab"]
-            text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-            found += [f"docker {kind[0]} {name}" for name in text.split()]
+        for token in tokens(results):
+            for kind in (["ps", "-aq"], ["volume", "ls", "-q"], ["network", "ls", "-q"]):
+                words = ["docker", *kind, "--filter", f"label=poollab={token}"]
+                text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+                found += [f"docker {kind[0]} {name}" for name in text.split()]
     return found
