@@ -8,6 +8,8 @@ rule collect_tables:
     input:
         cells=expand(f"{RESULTS}/cells/{{cell}}/run.json", cell=SESSION.plans),
         cleanup=rules.end_blocks.output,
+        # Its title and its plan go into the tables and the report.
+        study=SESSION.file,
         code=STATS_CODE,
     output:
         requests=f"{RESULTS}/requests.parquet",

@@ -1,8 +1,10 @@
 """Which lab a study runs in, and a lab from its record in another process."""
 
+import re
+from pathlib import Path
 from typing import Any
 
-from poollab.errors import LabError
+from poollab.errors import DataError, LabError
 from poollab.lab import place
 from poollab.lab.base import Lab, LabRecord
 from poollab.lab.embedded import EmbeddedLab
@@ -39,9 +41,22 @@ def new(kind: str, owner: place.Owner) -> Lab:
     return DockerLab.new(owner)
 
 
+def _refuse_foreign(record: LabRecord) -> None:
+    """See that a record names a lab: results may come from anywhere, and what a record names is removed."""
+    name = f"{place.PREFIX}{record.token}"
+    places = [record.folder, *((record.detail.get("group") or {}).get("dirs") or {}).values()]
+    if not re.fullmatch(r"[0-9a-f]{8}", record.token) or any(
+        Path(p).name != name or ".." in Path(p).parts for p in places
+    ):
+        raise DataError(
+            f"the record of lab {record.token!r} names {', '.join(places)}, which no lab makes; it was not used"
+        )
+
+
 def attach(data: dict[str, Any]) -> Lab:
     """Rebuild a lab from its record's JSON."""
     record = LabRecord(**{key: value for key, value in data.items() if key != "owner"})
+    _refuse_foreign(record)
     if record.kind == "embedded":
         return EmbeddedLab(record)
     from poollab.lab.docker import DockerLab  # noqa: PLC0415

@@ -182,12 +182,19 @@ class DockerLab:
         return {
             "lab": "docker",
             "server_source": labels.get("poollab.source"),
+            "generator_source": self._generator_source(),
             "image": self.record.detail["image"],
             "image_base": labels.get("poollab.base"),
             "engine": info["ServerVersion"],
             "storage": info["Driver"],
             "shm_bytes": docker_spec.SHM_BYTES,
         }
+
+    def _generator_source(self) -> str | None:
+        """Name what the generator's image holds, which is not what this environment holds once that was renewed."""
+        with plain(f"image {docker_spec.GENERATOR_IMAGE}"):
+            source = self._client.images.get(docker_spec.GENERATOR_IMAGE).labels.get("poollab.source")
+        return None if source is None else str(source)
 
     # --- removal ---------------------------------------------------------------------------------
 
@@ -197,8 +204,8 @@ class DockerLab:
             ("process", "container", "volume", "network", "cgroup", "socket", "shared_memory", "file"), 0
         )
         count |= docker_clean.remove(docker_clean.owned(self._client, self.record.token))
-        for entry in self._folder.rglob("*") if self._folder.exists() else ():
-            count["socket" if entry.is_socket() else "file"] += not entry.is_dir()
+        for entry in place.files(self._folder):
+            count["socket" if entry.is_socket() else "file"] += 1
         shutil.rmtree(self._folder, ignore_errors=True)
         return count
 

@@ -1,5 +1,6 @@
 """Removal of what carries our label, and nothing else: a foreign thing with our name is left alone."""
 
+from collections.abc import Collection
 from contextlib import closing
 from typing import Any
 
@@ -83,11 +84,12 @@ def refuse_foreign(client: docker.DockerClient, name: str) -> None:
         found.remove(force=True, v=True)
 
 
-def sweep(keep: set[str]) -> dict[str, int]:
+def sweep(keep: set[str], dead: Collection[str] = ()) -> dict[str, int]:
     """
     Remove what labs left behind, by label, except the labs whose tokens are in `keep`.
 
-    Labs of another checkout or user on this machine are kept too while their owner runs. Returns how
+    Labs of another checkout or user on this machine are kept too while their owner runs; `dead` names those whose
+    folder has just been removed. Returns how
     many containers, volumes and networks went: none where no daemon answers, since an embedded lab must
     not depend on one, and a docker lab says so itself when it starts.
     """
@@ -98,6 +100,9 @@ def sweep(keep: set[str]) -> dict[str, int]:
         return dict.fromkeys(KINDS, 0)
     with closing(client):
         found = owned(client)
+        # One that runs and whose folder lies where this process does not look (another TMPDIR) may have a living owner.
+        known = {*place.owners(), *dead}
+        living |= {token_of(t) for t in found["container"] if t.attrs.get("State") == "running"} - known
         return remove({kind: [t for t in things if token_of(t) not in living] for kind, things in found.items()})
 
 

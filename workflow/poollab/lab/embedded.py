@@ -230,8 +230,8 @@ class EmbeddedLab:
         group = self._group()
         if group is not None and group.exists():
             count["cgroup"] += groups.remove(group)
-        for entry in self._folder.rglob("*") if self._folder.exists() else ():
-            count["socket" if entry.is_socket() else "file"] += not entry.is_dir()
+        for entry in place.files(self._folder):
+            count["socket" if entry.is_socket() else "file"] += 1
         shutil.rmtree(self._folder, ignore_errors=True)
         return count
 

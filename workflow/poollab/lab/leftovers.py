@@ -18,7 +18,7 @@ def sweep() -> dict[str, int]:
     count: Counter[str] = Counter()
     living, dead = set(), set()
     for token, (folder, owner) in place.owners().items():
-        if owner is None or owner.alive():
+        if owner is None or owner.alive() or not place.is_ours(folder):
             # Without a readable note the folder is another user's, or is being made this moment.
             living.add(token)
             continue
@@ -28,10 +28,10 @@ def sweep() -> dict[str, int]:
         if segment is not None and sysv.remove_orphan(segment):
             # A server that had to be killed leaves its shared memory.
             count["shared_memory"] += 1
-        count["file"] += sum(1 for path in folder.rglob("*") if not path.is_dir())
+        count["file"] += len(place.files(folder))
         shutil.rmtree(folder, ignore_errors=True)
     count["cgroup"] += _sweep_groups(living, dead)
-    count["container"] += _sweep_docker(living)
+    count["container"] += _sweep_docker(living, dead)
     return {kind: number for kind, number in count.items() if number}
 
 
@@ -59,9 +59,9 @@ def _sweep_groups(living: set[str], dead: set[str]) -> int:
     return removed
 
 
-def _sweep_docker(living: set[str]) -> int:
+def _sweep_docker(living: set[str], dead: set[str]) -> int:
     if not (Path("/var/run/docker.sock").exists() or os.environ.get("DOCKER_HOST")):
         return 0
     from poollab.lab import docker_clean  # noqa: PLC0415 - the SDK takes 0.2 s to import
 
-    return sum(docker_clean.sweep(living).values())
+    return sum(docker_clean.sweep(living, dead).values())

@@ -41,6 +41,11 @@ IDENTITY = (
     "cpu_model",
     "cpus",
     "drivers",
+    "python",
+    "generator_source",
+    "cgroup_version",
+    "own_caps",
+    "caps_enforced",
     "method",
 )
 

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,14 +70,37 @@ def owners() -> dict[str, tuple[Path, Owner | None]]:
     found: dict[str, tuple[Path, Owner | None]] = {}
     for folder in sorted({base_folder(), Path("/tmp")}):  # noqa: S108
         for path in folder.glob(f"{PREFIX}????????"):
-            owner = None
-            try:
-                note = json.loads((path / "owner.json").read_text("utf-8"))
-                owner = Owner(note["pid"], note["started"])
-            except (OSError, ValueError, KeyError):
-                owner = None
-            found[path.name[len(PREFIX) :]] = (path, owner)
+            found[path.name[len(PREFIX) :]] = (path, _owner(path))
     return found
+
+
+def is_ours(folder: Path) -> bool:
+    """Tell whether a folder is a real one of this user's: anybody may make one of that name in /tmp."""
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+
+
+def _owner(folder: Path) -> Owner | None:
+    """Read a lab's note; None for anything that is not exactly one (a pipe, say, would never end)."""
+    try:
+        file = os.open(folder / "owner.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            text = os.read(file, 4096) if stat.S_ISREG(os.fstat(file).st_mode) else b""
+        finally:
+            os.close(file)
+        note = json.loads(text)
+        pid, started = note["pid"], note["started"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Owner(pid, started) if isinstance(pid, int) and (started is None or isinstance(started, int)) else None
+
+
+def files(folder: Path) -> list[Path]:
+    """List what lies below a folder and is none; somebody else (keeper, sweep) may be removing it meanwhile."""
+    return [Path(where, name) for where, _, names in os.walk(folder) for name in names]
 
 
 def inside(folder: Path) -> list[int]:

@@ -1,6 +1,7 @@
 """safety.on_stop = wait: cool down after a safety stop and go on in a new block, for a night unattended."""
 
 import os
+import signal
 import sys
 import time
 
@@ -15,6 +16,7 @@ from poollab.study.machine import Safety
 COUNT_VARIABLE = "POOLLAB_WAITS"
 #: Rest before the first look, in seconds; what broke the block off has rarely gone at once.
 COOL_DOWN_S = 10.0
+INTERRUPTED = 130
 
 
 def allowed(safety: Safety) -> bool:
@@ -27,6 +29,9 @@ def go_on(session: Session) -> None:
     safety = session.machine.safety
     count = int(os.environ.get(COUNT_VARIABLE, "0")) + 1
     terminal.say(f"Cooling down, then going on in a new block ({count} of at most {safety.max_waits}).")
+    # The hooks' handler only asks the scheduler to end, and that has ended: a Ctrl-C would be answered and not obeyed.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: os._exit(INTERRUPTED))
     begun = time.monotonic()
     time.sleep(COOL_DOWN_S)
     guard = Guard(Thresholds.of(safety.model_dump(mode="json")), [], [session.paths.results])

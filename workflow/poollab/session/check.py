@@ -76,7 +76,7 @@ def _file_fault(path: Path, about: dict[str, Any]) -> str:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        pq.read_table(pa.BufferReader(data))
+        pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
     except (OSError, pa.ArrowException):
         return "is truncated"
     return "foreign"

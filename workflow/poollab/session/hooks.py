@@ -46,7 +46,15 @@ class Hooks:
             terminal.say(str(error))
             sys.exit(error.exit_code)
         lock.claim(self._session.root, self._session.name)
+        self._refuse_measuring_again()
         if not self._session.missing:
+            plan_file.renew(
+                self._session.paths.session,
+                self._session.study,
+                self._session.name,
+                self._session.file,
+                self._session.plans,
+            )
             return
         try:
             lab = choose.choose(self._session.machine.lab)
@@ -67,6 +75,28 @@ class Hooks:
             limits_required=session.machine.limits == "required",
             owner={"pid": os.getpid(), "started": Owner.this_process().started},
         )
+
+    def _refuse_measuring_again(self) -> None:
+        """
+        See that Snakemake is not about to replace what is measured.
+
+        --forceall, --forcerun or another software environment would: it removes a finished cell's record first and
+        then sends the cell to a block whose server is long gone.
+        """
+        session = self._session
+        again = [
+            str(getattr(job.wildcards, "cell", None) or f"block {job.wildcards.block}")
+            for job in self._workflow.dag.needrun_jobs()
+            if (job.rule.name == "measure_cell" and job.wildcards.cell in session.blocks)
+            or (job.rule.name == "begin_block" and int(job.wildcards.block) != session.new_block)
+        ]
+        if again:
+            named = ", ".join(sorted(again)[:4]) + (", ..." if len(again) > 4 else "")
+            terminal.say(
+                f"Nothing was started: Snakemake was told to measure again what is measured ({named}). Leave out "
+                f"--forceall and --forcerun, or remove the results with `make clean-results STUDY={session.name}`."
+            )
+            sys.exit(2)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self.signalled is None:

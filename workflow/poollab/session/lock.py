@@ -6,7 +6,9 @@ process id and start time; when that process is gone, lock and incomplete marker
 write is complete or absent, so no marker tells us anything).
 """
 
+import fcntl
 import json
+import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +33,7 @@ def holder(root: Path) -> tuple[Owner, str] | None:
     try:
         note = json.loads((_folder(root) / "poollab.json").read_text("utf-8"))
         owner = Owner(note["pid"], note["started"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return owner, f"process {owner.pid} has been working on study {note.get('study')} here since {note.get('since')}"
 
@@ -55,21 +57,30 @@ def refuse_another_study() -> None:
 
 def clear_stale(root: Path) -> bool:
     """
-    Remove the lock of a process that is gone; tell whether there was one.
+    Take this folder until this process ends, and remove the lock of one that is gone; tell whether there was one.
+
+    The kernel gives the folder to one process only and takes it back at its end, so there is no moment in which a
+    lock that was just taken could be mistaken for a stale one.
 
     Raises:
         LockedError: its holder still runs.
     """
-    locks = list((_folder(root) / "locks").glob("*"))
+    _folder(root).mkdir(exist_ok=True)
+    # Stays open, and thereby locked, until this process ends; children do not inherit it.
+    mine = os.open(_folder(root) / "poollab.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     held = holder(root)
-    if not locks or held is None:
-        return False
-    owner, sentence = held
-    if owner.alive() and owner != Owner.this_process():
+    try:
+        fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(mine)
+        owner, sentence = held or (None, "another process is at work in this folder")
         raise LockedError(
             f"Nothing was started: {sentence}. Two studies at once would disturb each other; "
-            f"wait for it, or end it with `kill {owner.pid}`."
-        )
+            f"wait for it{f', or end it with `kill {owner.pid}`' if owner else ''}."
+        ) from None
+    locks = list((_folder(root) / "locks").glob("*"))
+    if not locks or held is None or (held[0].alive() and held[0] != Owner.this_process()):
+        return False
     for path in [*locks, *(_folder(root) / "incomplete").glob("*")]:
         path.unlink(missing_ok=True)
     return True

@@ -93,6 +93,8 @@ def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -
     paths, plans = Paths(results), plan_file.cells(study, path.stem)
     if not looking and lock.clear_stale(root):
         say("The last run here was killed; its lock was removed.")
+    if not looking:
+        lock.claim(root, path.stem)
     blocks, damaged = check.finished(paths, plans)
     if not looking:
         for line in check.set_aside(paths, damaged):

@@ -31,10 +31,25 @@ def study_hash(plans: dict[str, Plan]) -> str:
     return settings_hash({name: plan.settings_hash for name, plan in plans.items()})
 
 
+def renew(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan]) -> None:
+    """Bring title, plan and order up to date where nothing is left to measure; the rest stays as it was measured."""
+    if path.exists():
+        old = store.read_json(path)
+        kept = ("block", "lab", "safety", "limits_required", "owner")
+        write(path, study, name, file, plans, **{key: old[key] for key in kept})
+
+
 def write(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan], **more: Any) -> None:
     """Write the session file."""
+    model = study.model_dump(mode="json")
+    if study.limits is not None:
+        # As they are in force: what a level does not name comes from database and load_generator.
+        model["limits"] = {
+            label: {"database": one.model_dump(mode="json"), "load_generator": two.model_dump(mode="json")}
+            for label, (one, two) in study.limit_map.items()
+        }
     content = {
-        "study": {"name": name, "file": file, "title": study.title, "model": study.model_dump(mode="json")},
+        "study": {"name": name, "file": file, "title": study.title, "model": model},
         "poollab": __version__,
         "study_hash": study_hash(plans),
         "planned": list(plans),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from poollab.data import store
-from poollab.errors import IdentityError, LabError
+from poollab.errors import IdentityError, LabError, PoollabError
 from poollab.lab import choose, leftovers, machine, place, procs, seeding
 from poollab.lab.base import Announce, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
@@ -31,6 +31,8 @@ def provision(record_path: Path) -> str:
     die_with_parent()
     paths, folder = Paths.around(record_path), record_path.parent
     session = store.read_json(paths.session)
+    if (folder / "lab.json").exists():
+        raise IdentityError(f"block {folder.name} was begun before, and a block's number is never used again")
     leftovers.sweep()
     owner = place.Owner(**session["owner"])
     lab = choose.new(session["lab"]["kind"], owner)
@@ -45,6 +47,11 @@ def provision(record_path: Path) -> str:
         block = _begin(lab, session, announce)
         _same_environment(paths, int(folder.name), block["environment"])
         store.write_json(folder / "block.json", {"block": int(folder.name), **block, "lab": lab.record.to_json()})
+    except PoollabError as error:
+        teardown.end_block(folder, "the database could not be provided")
+        # Snakemake ends with 1 whatever a job says; the hooks take reason and code from here.
+        store.write_json(folder / "stopped.json", {"reason": str(error), "exit_code": error.exit_code})
+        raise LabError("") from error
     except BaseException:
         teardown.end_block(folder, "the database could not be provided")
         raise
@@ -66,6 +73,7 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, A
         "environment": {
             **machine.describe(),
             **lab.environment(),
+            "caps_enforced": all(proof.enforced for proof in proofs),
             "server_version": version,
             "server_settings": {k: v for k, v in found.items() if not _is_beside_the_point(k)},
         },

@@ -1,6 +1,7 @@
 """What a person sees: our few lines. Snakemake's own report goes to its log file, which stays complete."""
 
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -34,34 +35,24 @@ class QuietFilter(logging.Filter):
 #: Fixed time and time for each cell beyond its windows, for the estimate that is printed (seconds).
 FIXED_S, EACH_S = 12.0, 1.6
 
-#: Runs of Snakemake whose output is what the user asked for.
-LOOKING = (
-    "-n",
-    "--dry-run",
-    "--dryrun",
-    "--lint",
-    "--verbose",
-    "--printshellcmds",
-    "-p",
-    "--unlock",
-    "--list",
-    "-l",
-    "--summary",
-    "-S",
+#: Calls of Snakemake that only look; each may be shortened, and -n may stand among other letters, as in -np.
+LOOKING = re.compile(
+    r"--(dry|lint|unlock|list|summary|detailed-summary|report|archive|rulegraph|dag|filegraph|d3dag|touch"
+    r"|cleanup-metadata|delete-).*|-[pqrFfk]*n[npqrFfk]*|-[lSDt]"
 )
+#: Calls that run, and whose output is what the user asked for.
+TALKING = ("--verbose", "--printshellcmds", "-p")
 
 
 def looking(arguments: Sequence[str]) -> bool:
     """Tell whether Snakemake was called to look at the workflow, not to run it."""
-    return any(
-        word in LOOKING or word.startswith(("--rulegraph", "--dag", "--filegraph", "--d3dag")) for word in arguments
-    )
+    return any(LOOKING.fullmatch(word) for word in arguments)
 
 
 def quiet(logger: logging.Logger, arguments: Sequence[str]) -> QuietFilter:
     """Put the filter, once, on every handler of Snakemake's logger that writes to a terminal."""
     silent = QuietFilter()
-    if looking(arguments):
+    if looking(arguments) or any(word in TALKING for word in arguments):
         return silent
     for handler in logger.handlers:
         if not isinstance(handler, logging.FileHandler):
