@@ -11,7 +11,8 @@ export PYTHONPATH = workflow
 override N := $(value N)
 override LAB := $(value LAB)
 override SEED := $(value SEED)
-export N LAB SEED
+override RESULTS := $(value RESULTS)
+export N LAB SEED RESULTS
 
 .PHONY: help study env test test-slow test-cgroup2 lint images chaos bench publish clean clean-results
 
@@ -19,7 +20,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */\1|/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 study: env ## measure, analyse and report; STUDY=smoke takes another study than config/config.yaml names
-	@if [ -n "$$STUDY" ]; then exec $(PY) -m snakemake --cores 1 --config "study=$$STUDY"; fi; exec $(PY) -m snakemake --cores 1
+	@if [ -n "$$STUDY" ]; then exec $$(sh scripts/scope.sh) $(PY) -m snakemake --cores 1 --config "study=$$STUDY"; fi; exec $$(sh scripts/scope.sh) $(PY) -m snakemake --cores 1
 
 env: ## make .venv hold what requirements.lock names; PYTHON=... takes another Python
 	@sh scripts/setup.sh
@@ -51,10 +52,10 @@ bench: env ## how much the instrument itself costs
 	@$(PY) tests/bench/run.py
 
 publish: env ## copy report and data package to reports/published/; STUDY=... as above
-	@$(PY) scripts/publish.py $${STUDY:+"--study=$$STUDY"}
+	@$(PY) scripts/publish.py $${STUDY:+"--study=$$STUDY"} $${RESULTS:+"--results=$$RESULTS"}
 
 clean: env ## remove what a lab left behind on this machine; keeps all results
 	@$(PY) scripts/clean.py
 
 clean-results: env ## remove the results of STUDY=..., after asking
-	@$(PY) scripts/clean_results.py $${STUDY:+"--study=$$STUDY"}
+	@$(PY) scripts/clean_results.py $${STUDY:+"--study=$$STUDY"} $${RESULTS:+"--results=$$RESULTS"}

@@ -15,10 +15,11 @@ from poollab.session.terminal import say
 def main() -> None:
     """Read the arguments and ask."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", help="results folder, where it is not config.yaml's")
     parser.add_argument("--study", required=True, help="name of the study, as its results folder is called")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     args = parser.parse_args()
-    say(clean_results(ROOT, args.study, ask=(lambda _: True) if args.yes else _ask))
+    say(clean_results(ROOT, args.study, ask=(lambda _: True) if args.yes else _ask, results=args.results))
 
 
 def _ask(text: str) -> bool:

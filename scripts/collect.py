@@ -6,7 +6,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
 from poollab.session.entry import entry
-from poollab.stats.collect import collect
+
+
+def main() -> None:
+    """Join."""
+    from poollab.stats.collect import collect
+
+    collect(Path(sys.argv[1]).parent)
+
 
 if __name__ == "__main__":
-    entry(lambda: collect(Path(sys.argv[1]).parent))
+    entry(main)

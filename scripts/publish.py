@@ -16,8 +16,10 @@ from poollab.session.terminal import say
 def main() -> None:
     """Find the study's results and copy them."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", help="results folder, where it is not config.yaml's")
     parser.add_argument("--study", help="a study's name; without it the one in config/config.yaml")
-    folder, left_out = publish(configured_results(ROOT, parser.parse_args().study), ROOT / "reports")
+    args = parser.parse_args()
+    folder, left_out = publish(configured_results(ROOT, args.study, args.results), ROOT / "reports")
     say(
         f"Published: {folder.relative_to(ROOT)}"
         + (f"; left out for their size: {', '.join(left_out)}" if left_out else "")

@@ -6,12 +6,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from poollab.report import pdf
 from poollab.session.entry import entry
 
 
 def main() -> None:
     """Read the arguments and render."""
+    from poollab.report import pdf
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, help="folder of one study's results")
     parser.add_argument("templates", type=Path, help="folder of the report's templates")

@@ -34,9 +34,7 @@ class BenchLab(EmbeddedLab):
         """Start the load generator, or the program in its place."""
         if self.program is None:
             return super().start_generator(scratch)
-        return EmbeddedGenerator(
-            [sys.executable, str(self.program), str(scratch)], scratch, self._side("generator"), scopes=False
-        )
+        return EmbeddedGenerator([sys.executable, str(self.program), str(scratch)], scratch, self._side("generator"))
 
 
 @contextmanager

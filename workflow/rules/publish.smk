@@ -10,5 +10,7 @@ rule publish:
         f"{RESULTS}/logs/publish.log",
     conda:
         "../envs/poollab.yaml"
+    params:
+        pdf="--pdf" if SESSION.pdf else "",
     shell:
-        "python3 scripts/package.py {output:q} {input.study:q} --log {log:q}"
+        "python3 scripts/package.py {output:q} {input.study:q} {params.pdf} --log {log:q}"

@@ -21,7 +21,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 class EmbeddedGenerator:
     """See `GeneratorProcess` in base.py."""
 
-    def __init__(self, command: list[str], scratch: Path, group: Group | None, *, scopes: bool) -> None:
+    def __init__(self, command: list[str], scratch: Path, group: Group | None) -> None:
         package = Path(__file__).resolve().parents[2]
         self._log = scratch / "errors.txt"
         with self._log.open("wb") as log, signals_held():
@@ -34,7 +34,7 @@ class EmbeddedGenerator:
                 stderr=log,
                 preexec_fn=become(binaries.Account(None, None), group, die_with_parent=True),  # noqa: PLW1509 - single-threaded
             )
-        self._group = Group.of_pid(self._process.pid) if scopes else group
+        self._group = group
 
     @property
     def counters(self) -> CounterSource:

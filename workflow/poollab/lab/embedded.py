@@ -6,6 +6,7 @@ network reaches it and no password exists that could leak.
 """
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 from poollab.errors import LabError
 from poollab.lab import binaries, burn, groups, place, procs, sysv
-from poollab.lab.base import Announce, Caps, CounterSource, LabRecord, Proof
+from poollab.lab.base import ROLE, Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.cgroup import Group
 from poollab.lab.child import EmbeddedGenerator, become, clean_environment
 
@@ -54,10 +55,7 @@ class EmbeddedLab:
                 f"set major to {version.partition('.')[0]} or use lab: docker"
             )
         group, note = groups.make(self.record.token)
-        if group is None and groups.scopes_work():
-            note = "systemd scopes of this user"
         self.record.detail |= {"group": group.to_json() if group else None, "caps_note": note, "version": version}
-        self.record.detail["scopes"] = note.startswith("systemd")
         announce(self.record)
         for name in ("data", "socket", "cells"):
             (self._folder / name).mkdir(mode=0o700)
@@ -80,7 +78,7 @@ class EmbeddedLab:
             self._folder / "data",
             "-U",
             SUPERUSER,
-            "--auth=trust",
+            "--auth=peer",
             "--no-sync",
         ]
         command += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
@@ -97,6 +95,12 @@ class EmbeddedLab:
             raise LabError(
                 f"initdb failed with {done.returncode}: {done.stderr.strip()[-400:]}; is {self._folder} full or noexec?"
             )
+        # Peer authentication with a map: the server's user may be shared by other programs (nobody is), and they
+        # must not get in; whoever runs the study may, as superuser and as the load generator's role.
+        me = pwd.getpwuid(os.geteuid()).pw_name
+        maps = [f'lab "{me}" {role}\n' for role in (SUPERUSER, ROLE)]
+        (self._folder / "data" / "pg_hba.conf").write_text("local all all peer map=lab\n", "utf-8")
+        (self._folder / "data" / "pg_ident.conf").write_text("".join(maps), "utf-8")
 
     def _launch(self, bin_folder: Path, who: binaries.Account, settings: dict[str, str]) -> "subprocess.Popen[bytes]":
         fixed = {
@@ -112,8 +116,6 @@ class EmbeddedLab:
         }
         words = [part for key, value in {**settings, **fixed}.items() for part in ("-c", f"{key}={value}")]
         command: list[str | Path] = [bin_folder / "postgres", "-D", self._folder / "data", *words]
-        if self.record.detail["scopes"]:
-            command = [*groups.scope_prefix(self.record.token, "database", self._wanted()[0]), *command]
         log = os.open(self._folder / "server.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             return subprocess.Popen(
@@ -147,13 +149,6 @@ class EmbeddedLab:
         both = []
         for side, caps in (("database", database), ("generator", generator)):
             group = self._side(side)
-            if (
-                group is None
-                and side == "database"
-                and self.record.detail.get("scopes")
-                and self.record.detail.get("postmaster")
-            ):
-                group = Group.of_pid(self.record.detail["postmaster"][0])
             if group is not None:
                 group.set_caps(caps)
             both.append(group.read_caps() if group is not None else Caps(None, None, None))
@@ -204,9 +199,7 @@ class EmbeddedLab:
     def start_generator(self, scratch: Path) -> EmbeddedGenerator:
         """Start the load generator in its group, below this process so that both end together."""
         command = [sys.executable, "-m", "poollab.load.generator", str(scratch)]
-        if self.record.detail["scopes"]:
-            command = [*groups.scope_prefix(self.record.token, "generator", self._wanted()[1]), *command]
-        return EmbeddedGenerator(command, scratch, self._side("generator"), scopes=bool(self.record.detail["scopes"]))
+        return EmbeddedGenerator(command, scratch, self._side("generator"))
 
     def alive(self) -> bool:
         """Tell whether the postmaster still runs, and is not stopped by a signal."""
@@ -276,7 +269,7 @@ class EmbeddedLab:
         return group.child(side) if group else None
 
     def _database_group(self) -> Group | None:
-        return Group.of_pid(self._postmaster()[0]) if self.record.detail["scopes"] else self._side("database")
+        return self._side("database")
 
     def _postmaster(self) -> tuple[int, int | None]:
         pid, started = self.record.detail["postmaster"]

@@ -1,13 +1,9 @@
 """Find a place in the machine's control groups where this user may cap two sides."""
 
-import os
-import shutil
-import subprocess
 import time
-from pathlib import Path
 
 from poollab.lab import procs
-from poollab.lab.base import Caps, Counters
+from poollab.lab.base import Counters
 from poollab.lab.cgroup import Group
 from poollab.lab.place import PREFIX
 
@@ -40,7 +36,7 @@ def make(token: str) -> tuple[Group | None, str]:
             remove(group)
             continue
         return group, f"cgroup v{group.version} below {parent.dirs['cpu']}"
-    return None, f"caps need a writable cgroup ({reason}); run as root, or in a delegated scope"
+    return None, f"caps need a writable cgroup ({reason}); run as root, or as `systemd-run --user --scope make study`"
 
 
 def parents(own: Group) -> list[Group]:
@@ -65,44 +61,6 @@ def remove(group: Group) -> int:
         if part.exists():
             count += part.remove()
     return count
-
-
-def scope_prefix(token: str, side: str, caps: Caps) -> list[str]:
-    """
-    Return the start of a command that runs a side in a capped systemd scope of the user's own.
-
-    This is how an ordinary user may cap a process on cgroup v2 with a user manager; the caps are read
-    back from the scope's own group like any others.
-    """
-    words = [
-        "systemd-run",
-        "--user",
-        "--scope",
-        "--quiet",
-        "--collect",
-        f"--unit={PREFIX}{token}-{side}-{time.monotonic_ns()}",
-    ]
-    if caps.cores is not None and caps.period_us:
-        words += ["-p", f"CPUQuota={caps.cores * 100:g}%", "-p", f"CPUQuotaPeriodSec={caps.period_us}us"]
-    if caps.memory_bytes is not None:
-        words += ["-p", f"MemoryMax={caps.memory_bytes}", "-p", "MemorySwapMax=0"]
-    return words
-
-
-def scopes_work() -> bool:
-    """Tell whether this user's systemd manager starts scopes (never for root, who has groups of their own)."""
-    if os.geteuid() == 0 or shutil.which("systemd-run") is None or not Path("/run/systemd/system").is_dir():
-        return False
-    try:
-        trial = subprocess.run(
-            ["systemd-run", "--user", "--scope", "--quiet", "--collect", "true"],
-            capture_output=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return trial.returncode == 0
 
 
 class TreeCounters:

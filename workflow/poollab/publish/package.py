@@ -22,7 +22,7 @@ FILES = (
 )
 
 
-def package(results: Path, study_file: Path) -> Path:
+def package(results: Path, study_file: Path, *, pdf: bool) -> Path:
     """
     Build `published/` anew beside the old one and swap; return it.
 
@@ -33,7 +33,8 @@ def package(results: Path, study_file: Path) -> Path:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     for name in FILES:
-        if (results / name).exists():
+        # Without Pango no PDF is made, and one of an earlier state would say something else than the page.
+        if name != "report/report.pdf" or pdf:
             shutil.copyfile(results / name, part / Path(name).name)
     shutil.copyfile(study_file, part / "study.yaml")
     (part / "FIELDS.md").write_text(notes.fields({"runs": RUNS, "conditions": CONDITIONS}), "utf-8")

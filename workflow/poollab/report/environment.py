@@ -29,16 +29,16 @@ def build(environment: Row, study: StudyView) -> Table:
     )
 
 
-def _merged(values: list[Any]) -> tuple[str, bool]:
+def _merged(values: list[Any], numbers: list[int]) -> tuple[str, bool]:
     """Return one text for all blocks, and whether they differ."""
     shown = [words.MISSING if v is None or v == "" else str(v) for v in values]
     if len(set(shown)) <= 1:
         return (shown[0] if shown else words.MISSING), False
-    return "; ".join(f"block {i}: {v}" for i, v in enumerate(shown, 1)), True
+    return "; ".join(f"block {number}: {v}" for number, v in zip(numbers, shown, strict=True)), True
 
 
-def _row(item: str, asked: str | None, values: list[Any]) -> Row:
-    text, differs = _merged(values)
+def _row(item: str, asked: str | None, values: list[Any], blocks: list[Row]) -> Row:
+    text, differs = _merged(values, [block["block"] for block in blocks[: len(values)]])
     got = cells.text(text, "not read")
     want = cells.text(words.MISSING if asked is None else asked, "not asked for")
     return cells.row(item, [want, got], "differs between blocks" if differs else "")
@@ -53,9 +53,9 @@ def _server(blocks: list[Row], study: StudyView) -> list[Row]:
     read = [block["environment"].get("server_settings") or {} for block in blocks]
     names = [*asked, *sorted({name for settings in read for name in settings} - set(asked))]
     return [
-        _row("version", f"major {study.model['database']['major']}", _of(blocks, "server_version")),
-        _row("source", None, _of(blocks, "server_source")),
-        *(_row(name, asked.get(name), [settings.get(name) for settings in read]) for name in names),
+        _row("version", f"major {study.model['database']['major']}", _of(blocks, "server_version"), blocks),
+        _row("source", None, _of(blocks, "server_source"), blocks),
+        *(_row(name, asked.get(name), [settings.get(name) for settings in read], blocks) for name in names),
     ]
 
 
@@ -64,8 +64,8 @@ def _caps(blocks: list[Row], study: StudyView) -> list[Row]:
     for side, name in (("database", "database"), ("load_generator", "load generator")):
         asked = "; ".join(f"{label}: {_asked(c)}" if label else _asked(c) for label, c in study.levels(side))
         proofs = [(block.get("proof") or {}).get(side) or {} for block in blocks]
-        rows.append(_row(name, asked, [_read_back(proof.get("caps")) for proof in proofs]))
-        rows.append(_row(f"{name}, CPU burnt inside the cap", None, [_burn(proof) for proof in proofs]))
+        rows.append(_row(name, asked, [_read_back(proof.get("caps")) for proof in proofs], blocks))
+        rows.append(_row(f"{name}, CPU burnt inside the cap", None, [_burn(proof) for proof in proofs], blocks))
     return rows
 
 
@@ -100,13 +100,13 @@ def _machine(blocks: list[Row]) -> list[Row]:
     memory = [None if v is None else f"{v / words.MIB / 1024:,.1f} GiB" for v in _of(blocks, "memory_bytes")]
     slices = [None if v is None else f"{v:,} µs" for v in _of(blocks, "cfs_slice_us")]
     return [
-        _row("kernel", None, _of(blocks, "kernel")),
-        _row("CPU", None, _of(blocks, "cpu_model")),
-        _row("CPUs", None, _of(blocks, "cpus")),
-        _row("memory", None, memory),
-        _row("cgroup version", None, _of(blocks, "cgroup_version")),
-        _row("CFS bandwidth slice", None, slices),
-        _row("clock source", None, _of(blocks, "clocksource")),
+        _row("kernel", None, _of(blocks, "kernel"), blocks),
+        _row("CPU", None, _of(blocks, "cpu_model"), blocks),
+        _row("CPUs", None, _of(blocks, "cpus"), blocks),
+        _row("memory", None, memory, blocks),
+        _row("cgroup version", None, _of(blocks, "cgroup_version"), blocks),
+        _row("CFS bandwidth slice", None, slices, blocks),
+        _row("clock source", None, _of(blocks, "clocksource"), blocks),
     ]
 
 
@@ -114,10 +114,13 @@ def _software(environment: Row, blocks: list[Row]) -> list[Row]:
     drivers = sorted({name for block in blocks for name in block["environment"].get("drivers") or {}})
     lab, tool = environment["lab"], environment["poollab"]
     return [
-        _row("lab", None, [f"{lab['kind']} ({lab['why']})" if lab.get("why") else lab["kind"]]),
-        *(_row(name, None, [(b["environment"].get("drivers") or {}).get(name) for b in blocks]) for name in drivers),
-        _row("Python", None, _of(blocks, "python")),
-        _row("Poollab", None, [f"{tool['version']}, method {tool['method']}"]),
+        _row("lab", None, [f"{lab['kind']} ({lab['why']})" if lab.get("why") else lab["kind"]], blocks),
+        *(
+            _row(name, None, [(b["environment"].get("drivers") or {}).get(name) for b in blocks], blocks)
+            for name in drivers
+        ),
+        _row("Python", None, _of(blocks, "python"), blocks),
+        _row("Poollab", None, [f"{tool['version']}, method {tool['method']}"], blocks),
     ]
 
 
@@ -126,7 +129,7 @@ def _seed(blocks: list[Row], study: StudyView) -> list[Row]:
     for name, table in study.model["database"]["tables"].items():
         seeds = [(block.get("seed") or {}).get(name) for block in blocks]
         shown = [None if s is None else _seeded(s) for s in seeds]
-        rows.append(_row(f"table {name}", words.plural(int(table["rows"]), "row"), shown))
+        rows.append(_row(f"table {name}", words.plural(int(table["rows"]), "row"), shown, blocks))
     return rows
 
 

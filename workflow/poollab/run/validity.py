@@ -110,12 +110,17 @@ def _late(columns: Mapping[str, Ints], lateness: int | None) -> Iterator[tuple[s
 def _overloaded(columns: Mapping[str, Ints], window_s: float) -> Iterator[tuple[str, str]]:
     # A query that the server answered with an error was answered: it counts as an error and not as overload.
     done = (columns["status"] == OK) | ((columns["status"] == ERROR) & (columns["released"] != ABSENT))
-    ended = int((done & (columns["released"] <= window_s * 1e9)).sum())
-    # What is under way at the end of the window is no backlog unless it is more than is ordinary in mid-run.
-    ordinary = int(nearest_rank(in_flight_at_arrivals(columns), 0.99) or 0) if done.any() else 0
-    offered = len(done)
-    if ended + min(ordinary, max(1, offered // 100)) < KEPT_SHARE * offered:
-        yield "overloaded", f"{ended} of {offered} requests completed within the window, below 99 %"
+    overall = (columns["released"] - columns["scheduled"])[done]
+    # Completed requests over the time they took: up to the last release, less what one request ordinarily takes, since
+    # the last ones are under way when the window ends however well the rate is kept.
+    ordinary = float(np.median(overall)) if done.any() else 0.0
+    last_s = max(window_s, (float(columns["released"][done].max()) - ordinary) / 1e9) if done.any() else window_s
+    kept = int(done.sum()) / last_s / (len(done) / window_s)
+    if kept < KEPT_SHARE:
+        yield (
+            "overloaded",
+            f"{kept:.1%} of the offered rate was achieved ({int(done.sum())} requests in {last_s:.2f} s)",
+        )
     if backlog_grows(columns):
         yield "overloaded", "the backlog grew over the window"
 

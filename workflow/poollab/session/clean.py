@@ -9,6 +9,7 @@ from poollab.errors import ConfigError
 from poollab.lab import leftovers
 from poollab.lab.place import Owner
 from poollab.labels import LABEL_RULE, is_label
+from poollab.session import lock
 from poollab.session.open import configured_results
 from poollab.session.paths import Paths
 from poollab.session.teardown import end_block
@@ -17,7 +18,7 @@ from poollab.session.teardown import end_block
 def clean(root: Path) -> str:
     """End blocks whose session is gone, sweep leftovers of dead owners, and say what was removed."""
     count: Counter[str] = Counter()
-    for state in sorted((root / "results").glob("**/state/blocks")):
+    for state in sorted(_block_folders(root)):
         paths = Paths(state.parents[1])
         for number in paths.block_numbers():
             folder = paths.block(number)
@@ -32,6 +33,12 @@ def clean(root: Path) -> str:
     return f"Removed: {', '.join(parts)}." if parts else "Nothing of a lab was left on this machine."
 
 
+def _block_folders(root: Path) -> list[Path]:
+    """Find the blocks of every results folder of the project, whatever --config results= called it."""
+    tops = [p for p in root.iterdir() if p.is_dir() and not p.name.startswith(".") and not p.is_symlink()]
+    return [path for top in tops for path in top.glob("**/state/blocks")]
+
+
 def _owner_lives(folder: Path) -> bool:
     from poollab.data import store  # noqa: PLC0415 - pyarrow takes 0.2 s to import, for this case only
 
@@ -42,16 +49,18 @@ def _owner_lives(folder: Path) -> bool:
     return owner is not None and Owner(**owner).alive()
 
 
-def clean_results(root: Path, study: str, ask: Callable[[str], bool]) -> str:
+def clean_results(root: Path, study: str, ask: Callable[[str], bool], results: str | None = None) -> str:
     """
     Remove one study's results if `ask` says yes to what is about to be lost.
 
     Raises:
         ConfigError: the name is no label, or there are no such results.
+        LockedError: a study is at work in this folder.
     """
     if not is_label(study):
         raise ConfigError([f"study = {study!r}: must be {LABEL_RULE}"])
-    folder = configured_results(root, study)
+    folder = configured_results(root, study, results)
+    lock.clear_stale(root)
     if not folder.is_dir():
         known = sorted(p.parent.name for p in (root / "results").glob("*/state"))
         raise ConfigError(

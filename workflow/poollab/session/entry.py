@@ -31,6 +31,8 @@ def entry(main: Callable[[], object]) -> None:
     except PoollabError as error:
         _leave(log, str(error), error.exit_code)
     except KeyboardInterrupt:
+        # Whoever asks twice need not be told twice.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _leave(log, "", 130)
     except OSError as error:
         _leave(log, f"{type(error).__name__}: {error}; is the disk full, or the folder not writable?", 1)

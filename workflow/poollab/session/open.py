@@ -120,10 +120,10 @@ def _as_text(config: dict[str, Any]) -> dict[str, Any]:
     return {k: str(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else v for k, v in config.items()}
 
 
-def configured_results(root: Path, study: str | None) -> Path:
-    """Return the results folder of a study by name, of config.yaml's where None."""
+def configured_results(root: Path, study: str | None, results: str | None = None) -> Path:
+    """Return the results folder of a study by name; what is None is taken from config.yaml."""
     machine = parse(Machine, read_yaml(root / "config" / "config.yaml"), "config/config.yaml")
-    return root / _results_folder(root, machine.results) / (study or find_study(machine.study, root).stem)
+    return root / _results_folder(root, results or machine.results) / (study or find_study(machine.study, root).stem)
 
 
 def _results_folder(root: Path, name: str) -> Path:

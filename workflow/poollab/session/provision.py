@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from poollab.data import store
 from poollab.errors import IdentityError, LabError, PoollabError
 from poollab.lab import choose, leftovers, machine, place, procs, seeding
-from poollab.lab.base import Announce, Lab, LabRecord, Proof
+from poollab.lab.base import Announce, Caps, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import teardown
@@ -60,11 +60,10 @@ def provision(record_path: Path) -> str:
 
 def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, Any]:
     study = session["study"]["model"]["database"]
-    first = Plan.load(session, session["planned"][0])
     settings = {key: str(value) for key, value in study["settings"].items()}
     lab.start(announce, settings, study["major"])
     seeds = seeding.seed(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})
-    proofs = _prove(lab, first, session["limits_required"])
+    proofs = _prove(lab, session)
     announce(lab.record)
     version, found = seeding.settings(lab.admin_dsn())
     _settings_hold(settings, found, lab.admin_dsn())
@@ -85,14 +84,23 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, A
     }
 
 
-def _prove(lab: Lab, plan: Plan, required: bool) -> tuple[Proof, Proof]:  # noqa: FBT001 - private
-    wanted = plan.caps("database"), plan.caps("load_generator")
+def _prove(lab: Lab, session: dict[str, Any]) -> tuple[Proof, Proof]:
+    """Prove the tightest cap of each side that any cell asks for."""
+    plans, required = [Plan.load(session, name) for name in session["planned"]], session["limits_required"]
+    wanted = tightest([p.caps("database") for p in plans]), tightest([p.caps("load_generator") for p in plans])
     lab.set_caps(*wanted)
     proofs = lab.prove(BURN_S)
     for side, proof in zip(("database", "load generator"), proofs, strict=True):
         if not proof.enforced and required:
             raise LabError(f"limits = required, and the cap of the {side} is not enforced: {proof.note}")
     return proofs
+
+
+def tightest(caps: list[Caps]) -> Caps:
+    """Return the cap with the fewest cores, and the smallest memory cap of all."""
+    cpu = min((c for c in caps if c.cores is not None), key=lambda c: c.cores or 0, default=caps[0])
+    memory = min((c.memory_bytes for c in caps if c.memory_bytes is not None), default=None)
+    return replace(cpu, memory_bytes=memory)
 
 
 def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> None:

@@ -25,6 +25,8 @@ def environment(results: Path, session: dict[str, Any], records: list[dict[str, 
         "measured_from": begun[0],
         "measured_to": begun[-1],
         "blocks": blocks,
+        "fruitless": [_fruitless(results, n) for n in _numbers(results) if n not in {b["block"] for b in blocks}],
+        "attempts": sorted(path.name for path in (results / "attempts").glob("*") if path.is_dir()),
     }
 
 
@@ -50,6 +52,18 @@ def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[st
         "clock_stepped": [r["cell"] for r in mine if r.get("host", {}).get("clock_stepped_s")],
         "waited_s": round(_rested(folder) + sum(r.get("host", {}).get("waited_s", 0.0) for r in mine), 1),
     }
+
+
+def _numbers(results: Path) -> list[int]:
+    return sorted(int(path.name) for path in (results / "state" / "blocks").iterdir() if path.name.isdigit())
+
+
+def _fruitless(results: Path, number: int) -> dict[str, Any]:
+    """Say how a block ended that measured no cell which is kept."""
+    folder = results / "state" / "blocks" / str(number)
+    found = [store.read_json(folder / name) for name in ("stopped.json", "teardown.json") if (folder / name).exists()]
+    reasons = [record.get("reason") or record.get("ended") for record in found]
+    return {"block": number, "ended": next(iter(reasons), "unknown"), "waited_s": _rested(folder)}
 
 
 def _rested(folder: Path) -> float:
