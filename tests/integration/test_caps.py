@@ -121,7 +121,6 @@ def test_counters_grow_under_load(capped_lab: EmbeddedLab) -> None:
 def test_uncapped_is_said_and_never_claimed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where no group can be made everything runs, reads back as uncapped, and is reported as not enforced."""
     monkeypatch.setattr(groups, "make", lambda _token: (None, "no cgroup of this user's own"))
-    monkeypatch.setattr(groups, "scopes_work", lambda: False)
     with labs.running(rows=100) as lab:
         assert lab.set_caps(labs.HALF, labs.HALF) == (Caps(None, None, None), Caps(None, None, None))
         for proof in lab.prove(0.1):
@@ -210,13 +209,14 @@ def test_a_private_home_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.Monke
 def test_required_limits_refuse_an_uncapped_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """`limits: required` stops before the first cell where a cap cannot be enforced, and says which side."""
     monkeypatch.setattr(groups, "make", lambda _token: (None, "no cgroup of this user's own"))
-    monkeypatch.setattr(groups, "scopes_work", lambda: False)
     (plan,) = studies.plans({"pools": [1]}).values()
+    cell = {slot: getattr(plan, slot) for slot in type(plan).__slots__}
+    session = {"planned": [plan.cell], "cells": {plan.cell: cell}, "limits_required": True}
     lab = EmbeddedLab.new(place.Owner.this_process())
-    lab.record.detail |= {"group": None, "caps_note": "no cgroup of this user's own", "scopes": False}
+    lab.record.detail |= {"group": None, "caps_note": "no cgroup of this user's own"}
     try:
         with pytest.raises(LabError, match=r"limits = required.*database.*no cgroup"):
-            provision._prove(lab, plan, required=True)
+            provision._prove(lab, session)
     finally:
         lab.remove()
 

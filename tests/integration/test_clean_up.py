@@ -213,7 +213,7 @@ def test_generator_dies_with_its_parent(lab: EmbeddedLab, tmp_path: Path) -> Non
         "lab = EmbeddedLab(LabRecord(**json.loads(sys.argv[1])))\n"
         "from poollab.lab import child\n"
         "command = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
-        "child.EmbeddedGenerator(command, Path(sys.argv[2]), lab._side('generator'), scopes=False)\n"
+        "child.EmbeddedGenerator(command, Path(sys.argv[2]), lab._side('generator'))\n"
         "print('ready', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
