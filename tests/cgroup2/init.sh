@@ -7,7 +7,7 @@ mkdir -p /dev/shm /run /tmp
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs -o mode=1777 tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONPATH=/site:/poollab/workflow PYTHONDONTWRITEBYTECODE=1 LANG=C.UTF-8
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONPATH=/poollab/workflow PYTHONDONTWRITEBYTECODE=1 LANG=C.UTF-8
 ip link set lo up 2>/dev/null
 python3 /poollab/check.py root && {
     # What a service manager does for a user: a subtree of their own, with controllers, and the user's shell inside it.
@@ -15,6 +15,7 @@ python3 /poollab/check.py root && {
     mkdir -p /sys/fs/cgroup/user/session
     chown -R 1000:1000 /sys/fs/cgroup/user
     echo "+cpu +memory" >/sys/fs/cgroup/user/cgroup.subtree_control
+    echo "user:x:1000:1000::/home/user:/bin/sh" >>/etc/passwd
     mkdir -p /home/user && chown 1000:1000 /home/user
     echo $$ >/sys/fs/cgroup/user/session/cgroup.procs
     python3 /poollab/check.py 1000 && echo "cgroup2: all passed"

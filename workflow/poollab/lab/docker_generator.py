@@ -8,6 +8,7 @@ from docker.models.containers import Container
 
 from poollab.lab import docker_clean, procs
 from poollab.lab.base import Caps, CounterSource
+from poollab.lab.child import signals_held
 from poollab.lab.docker_counters import caps_of, counters_of, group_of
 from poollab.lab.docker_errors import plain
 
@@ -20,7 +21,8 @@ def launch(client: docker.DockerClient, arguments: dict[str, Any]) -> Container:
         LabError: a foreign container has its name, or the daemon refuses.
     """
     docker_clean.refuse_foreign(client, arguments["name"])
-    with plain(f"container {arguments['name']} cannot be started"):
+    # A Ctrl-C in mid-request would leave a container that the daemon makes and nobody here knows of.
+    with plain(f"container {arguments['name']} cannot be started"), signals_held():
         container = client.containers.create(**arguments)
         try:
             container.start()
