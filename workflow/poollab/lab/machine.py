@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "drivers": {name: importlib.metadata.version(name) for name in ("asyncpg", "uvloop")},
         "own_caps": _own_caps(),
+        "project": _commit(),
         "method": METHOD_VERSION,
     }
 
@@ -88,3 +90,19 @@ def _os_name() -> str | None:
         if line.startswith("PRETTY_NAME="):
             return line.partition("=")[2].strip('"')
     return None
+
+
+def _commit() -> dict[str, Any]:
+    """Return the project's commit, None outside a checkout."""
+    root = Path(__file__).resolve().parents[3]
+    try:
+        where = ["git", "-c", f"safe.directory={root}", "-C", str(root)]
+        head = subprocess.run(
+            [*where, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "dirty": None}
+    return {"commit": head, "dirty": bool(changed.strip())}

@@ -1,6 +1,5 @@
 """environment.json: the study, its blocks with what was read back from each, and how each ended."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ def environment(results: Path, session: dict[str, Any], records: list[dict[str, 
     return {
         "format": FORMAT_VERSION,
         "study": session["study"],
-        "poollab": {"version": version, "method": METHOD_VERSION, **_commit()},
+        "poollab": {"version": version, "method": METHOD_VERSION, **_measured_at(blocks)},
         "study_hash": session["study_hash"],
         "lab": {**session["lab"], "caps_enforced": not notes, "caps_note": "; ".join(notes)},
         "planned": session["planned"],
@@ -72,17 +71,6 @@ def _rested(folder: Path) -> float:
     return float(store.read_json(path)["waited_s"]) if path.exists() else 0.0
 
 
-def _commit() -> dict[str, Any]:
-    """Return the project's commit, None outside a checkout."""
-    root = Path(__file__).resolve().parents[3]
-    try:
-        where = ["git", "-c", f"safe.directory={root}", "-C", str(root)]
-        head = subprocess.run(
-            [*where, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*where, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return {"commit": None, "dirty": None}
-    return {"commit": head, "dirty": bool(changed.strip())}
+def _measured_at(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the project's commit when the first block was measured (not when the report is made)."""
+    return dict(blocks[0]["environment"].get("project") or {"commit": None, "dirty": None})
