@@ -31,7 +31,7 @@ test: env ## all tests but the slow ones
 test-slow: env ## the slow tests
 	@$(PY) -m pytest -m slow tests/unit tests/integration tests/workflow tests/report
 
-test-cgroup2: env ## the embedded lab on cgroup v2, in a small virtual machine; as root
+test-cgroup2: env ## the smoke study on cgroup v2 under systemd, in a small virtual machine; as root
 	@PYTHON=$(PY) sh tests/cgroup2/run.sh
 
 lint: env ## style, types, workflow and the generated reference

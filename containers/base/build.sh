@@ -5,6 +5,7 @@
 #
 # Needs root and debootstrap. The package mirror, its key ring and the proxy are those that apt on this
 # machine already uses; POOLLAB_MIRROR names another mirror, for a machine that is not Debian 12 itself.
+# POOLLAB_INCLUDE adds packages, separated by commas.
 set -eu
 out=$1
 suite=bookworm
@@ -31,7 +32,8 @@ if [ -n "$proxy" ] && [ "$proxy" != DIRECT ]; then http_proxy=${http_proxy:-$pro
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 130' INT TERM HUP
-if ! debootstrap --variant=minbase --include=python3 --keyring="$keyring" "$suite" "$work/root" "$mirror" >"$work/log" 2>&1
+if ! debootstrap --variant=minbase --include="python3${POOLLAB_INCLUDE:+,$POOLLAB_INCLUDE}" --keyring="$keyring" "$suite" \
+    "$work/root" "$mirror" >"$work/log" 2>&1
 then
     tail -n 3 "$work/log" >&2
     fail "debootstrap failed (last lines above); is the package mirror of apt reachable?"

@@ -1,48 +1,15 @@
-# ruff: noqa: S108, PLC0415, BLE001 - a machine of its own, in which every failure must print
-"""Inside the machine: the embedded lab on cgroup v2, as root or as an ordinary user with a subtree of their own."""
+"""Inside the machine: the smoke study in a service of root's, and in an ordinary user's with a delegated cgroup."""
 
-import os
+import json
+import subprocess
 import sys
+import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
-
-def check(who: str) -> None:
-    """Start a lab, prove its caps, measure a cell under them, and see that nothing is left."""
-    from poollab.lab import seeding
-    from poollab.lab.cgroup import Group
-    from poollab.lab.embedded import EmbeddedLab
-    from poollab.lab.place import Owner
-    from poollab.run.cell import measure
-    from poollab.run.guard import Guard, Thresholds
-    from poollab.session.plan_file import cells
-    from poollab.study.files import load_study
-
-    study = load_study(Path("/poollab/mini.yaml"))
-    plan = next(iter(cells(study, "mini").values()))
-    lab = EmbeddedLab.new(Owner.this_process())
-    try:
-        lab.start(lambda _: None, {k: str(v) for k, v in study.database.settings.items()}, study.database.major)
-        seeding.seed(lab.admin_dsn(), {name: table.rows for name, table in study.database.tables.items()})
-        group = Group.from_json(lab.record.detail["group"])
-        assert group.version == 2, group
-        lab.set_caps(plan.caps("database"), plan.caps("load_generator"))
-        for proof in lab.prove(1.0):
-            say(who, f"burn {proof.burn_cores:.3f} cores, throttled {proof.burn_throttled}, caps {proof.caps}")
-            assert proof.enforced, proof
-        reading = lab.database_counters().read()
-        seen = (reading.cpu_ns, reading.periods, reading.throttled, reading.memory_bytes, reading.shmem_bytes)
-        assert None not in seen, reading
-        limits = Thresholds(1, 1000, 1, 0, 0, 200, 2, 30)
-        out = Path("/tmp") / f"cell-{who}"
-        record = measure(lab, plan, out, 1, Guard(limits, [], [Path("/tmp")]), enforced=True)
-        say(who, f"cell {record['status']}: {record['reasons'] or 'no reasons'}; sessions {record['sessions_before']}")
-        assert record["sessions_before"] == plan.settings["arm"]["size"], record["sessions_before"]
-        assert record["files"]["requests.parquet"]["rows"] == 100
-        assert "errors" not in record["status"], record
-    finally:
-        lab.remove()
-    assert lab.leftovers() == [], lab.leftovers()
+STUDY = "python3 -m snakemake --cores 1 --config study=smoke lab=embedded"
+WAYS = {"root": (Path("/root"), []), "user": (Path("/home/user"), ["--property=User=user", "--property=Delegate=yes"])}
 
 
 def say(who: str, text: str) -> None:
@@ -50,15 +17,54 @@ def say(who: str, text: str) -> None:
     print(f"cgroup2: {who}: {text}", flush=True)
 
 
+def run(who: str) -> Path:
+    """Run the study as a service of its own and return its results folder."""
+    home, properties = WAYS[who]
+    service = ["systemd-run", "--wait", "--pipe", "--quiet", "--collect", f"--unit=smoke-{who}", *properties]
+    surroundings = [f"--setenv=HOME={home}", "--setenv=LANG=C.UTF-8", f"--working-directory={home / 'project'}"]
+    began = time.monotonic()
+    done = subprocess.run([*service, *surroundings, *STUDY.split()], stdin=subprocess.DEVNULL, check=False)
+    say(who, f"study ended with exit code {done.returncode} after {time.monotonic() - began:.0f} s")
+    assert done.returncode == 0, done.returncode
+    return home / "project" / "results" / "smoke"
+
+
+def check(who: str, results: Path) -> None:
+    """See that the caps held on v2, that every cell was measured, and that nothing is left."""
+    about = json.loads((results / "environment.json").read_text("utf-8"))
+    cells = [json.loads(path.read_text("utf-8")) for path in results.glob("cells/*/run.json")]
+    say(who, f"{len(cells)} of {len(about['planned'])} runs: {dict(Counter(cell['status'] for cell in cells))}")
+    assert len(cells) == len(about["planned"])
+    say(who, f"caps enforced: {about['lab']['caps_enforced']} ({about['lab']['caps_note'] or 'no note'})")
+    assert about["lab"]["caps_enforced"] is True
+    for block in about["blocks"]:
+        version = block["environment"]["cgroup_version"]
+        say(who, f"block {block['block']}: cgroup version {version}, kernel {block['environment']['kernel']}")
+        assert version == 2, version
+        for side, proof in block["proof"].items():
+            say(who, f"{side}: burn {proof['burn_cores']:.3f} cores, throttled {proof['burn_throttled']}")
+            assert proof["enforced"] is True, proof
+            assert proof["burn_throttled"] > 0, proof
+    left = [*Path("/tmp").glob("poollab-*"), *Path("/sys/fs/cgroup").glob("**/poollab-*")]  # noqa: S108
+    say(who, f"left behind: {[str(path) for path in left] or 'nothing'}")
+    assert not left, left
+
+
+def main() -> int:
+    """Check both ways, and go on to the second when the first fails."""
+    failed = []
+    for who in WAYS:
+        try:
+            check(who, run(who))
+            say(who, "passed")
+        except Exception:  # noqa: BLE001 - every failure must print
+            traceback.print_exc()
+            say(who, "FAILED")
+            failed.append(who)
+    if not failed:
+        print("cgroup2: all passed", flush=True)
+    return len(failed)
+
+
 if __name__ == "__main__":
-    if sys.argv[1] != "root":
-        os.setgroups([])
-        os.setgid(int(sys.argv[1]))
-        os.setuid(int(sys.argv[1]))
-    try:
-        check(sys.argv[1])
-    except BaseException:
-        traceback.print_exc()
-        say(sys.argv[1], "FAILED")
-        sys.exit(1)
-    say(sys.argv[1], "passed")
+    sys.exit(main())

@@ -1,5 +1,7 @@
 """Find a place in the machine's control groups where this user may cap two sides."""
 
+import contextlib
+import os
 import time
 
 from poollab.lab import procs
@@ -8,6 +10,8 @@ from poollab.lab.cgroup import Group
 from poollab.lab.place import PREFIX
 
 SIDES = ("database", "generator")
+#: Where the processes of a delegated group go to make room; never as long as a token, so no sweep takes it for a lab.
+SESSION = f"{PREFIX}session"
 
 
 def make(token: str) -> tuple[Group | None, str]:
@@ -16,11 +20,19 @@ def make(token: str) -> tuple[Group | None, str]:
 
     Returns the group (None where this user may not) and one line that says where, or why not.
     On v2 a group that holds processes cannot hand controllers down, so the search goes upwards from
-    this process's own group to the first ancestor that can.
+    this process's own group to the first ancestor that can. Where none can and the own group was handed
+    to this user (a service with Delegate=yes), its processes move into a child of it first.
     """
     own = Group.of_pid("self")
     if own is None:
         return None, "this machine shows no cgroup cpu and memory controllers"
+    group, where = _search(own, token)
+    if group is None and _make_room(own):
+        group, where = _search(own, token)
+    return group, where
+
+
+def _search(own: Group, token: str) -> tuple[Group | None, str]:
     reason = "no cgroup of this user's own"
     for parent in parents(own):
         group = parent.child(f"{PREFIX}{token}")
@@ -39,11 +51,32 @@ def make(token: str) -> tuple[Group | None, str]:
     return None, f"caps need a writable cgroup ({reason}); run as root, or as `systemd-run --user --scope make study`"
 
 
+def _make_room(own: Group) -> bool:
+    """Move the processes of this user's own v2 group into a child of it; tell whether that emptied it."""
+    folder = own.dirs["cpu"]
+    if own.version == 1 or os.geteuid() == 0 or folder.name == SESSION or folder.stat().st_uid != os.geteuid():
+        return False
+    session = own.child(SESSION)
+    try:
+        session.create()
+        for _ in range(10):  # a process may have been forked meanwhile
+            for pid in own.procs():
+                with contextlib.suppress(ProcessLookupError):  # it has ended
+                    session.enter(pid)
+            if not own.procs():
+                return True
+    except OSError:
+        pass
+    return False
+
+
 def parents(own: Group) -> list[Group]:
     """List the groups below which a lab's group may hang: on v2 this process's own and all above it."""
     if own.version == 1:
         return [own]
     found, here = [], own
+    if here.dirs["cpu"].name == SESSION:
+        here = Group(here.version, {k: v.parent for k, v in here.dirs.items()})
     while (here.dirs["cpu"] / "cgroup.controllers").exists():
         found.append(here)
         here = Group(here.version, {k: v.parent for k, v in here.dirs.items()})
