@@ -19,6 +19,19 @@ def processes_in(folder: str | Path) -> list[int]:
     return found
 
 
+def programs_in(folder: str | Path, program: str) -> list[int]:
+    """List processes below a folder that have a program as one whole word of their command line."""
+    found = []
+    for pid in processes_in(folder):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:
+            continue
+        if program in words:
+            found.append(pid)
+    return found
+
+
 def cgroups_of(token: str) -> list[str]:
     """List control group folders that carry a lab's name."""
     return [

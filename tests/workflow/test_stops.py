@@ -5,11 +5,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from support import facts
 from support.project import Project, wait_for
 
 
@@ -84,19 +82,6 @@ def test_stop_in_the_middle_of_a_cell(three: Project, number: signal.Signals) ->
     assert three.traces() == []
 
 
-def test_two_interrupts_are_as_good_as_one(three: Project) -> None:
-    """An impatient second Ctrl-C does not stop the clean-up half-way."""
-    process = three.start()
-    _in_a_cell(three, 0)
-    os.killpg(process.pid, signal.SIGINT)
-    time.sleep(0.3)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-    text, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, text
-    assert three.traces() == []
-
-
 def test_interrupt_while_the_database_starts(three: Project) -> None:
     """Ctrl-C before the first cell removes the half-built database as well."""
     process = three.start()
@@ -106,21 +91,6 @@ def test_interrupt_while_the_database_starts(three: Project) -> None:
     assert process.returncode == 130, text
     assert three.traces() == []
     assert three.run("-n").code == 0
-
-
-def test_kill_cannot_be_caught_but_is_cleaned_up(three: Project) -> None:
-    """After kill -9 the keeper removes the lab, no orphan goes on measuring, and the same command continues."""
-    process = three.start()
-    folder = _in_a_cell(three, 1)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
-    wait_for(lambda: not facts.processes_in(folder) and not Path(folder).exists(), 20)
-    assert wait_for(lambda: three.traces() == [], 20)
-    kept = {run["cell"] for run in three.runs()}
-    done = three.run()
-    assert done.code == 0, done
-    assert len(three.runs()) == 3
-    assert {run["cell"] for run in three.runs() if run["block"] == 1} == kept
 
 
 def test_a_server_that_dies_stops_the_study_safely(three: Project) -> None:

@@ -33,6 +33,7 @@ SOCKET_FILE = ".s.PGSQL.5432"
 #: Another machine's daemon, one in a virtual machine, or this process in a container with the host's daemon.
 UNSEEN = "the server runs, but the daemon does not share {}; use a daemon on this machine itself, or lab: embedded"
 _CALL_S = 60
+_LATE_LOOKS = 4
 _BURN_MARGIN_S = 0.4
 
 
@@ -205,10 +206,12 @@ class DockerLab:
         )
         count |= docker_clean.remove(docker_clean.owned(self._client, self.record.token))
         if "container" not in self.record.detail:
-            # Killed while it started: the daemon may still be making what it was last asked for.
-            time.sleep(1.0)
-            for kind, number in docker_clean.remove(docker_clean.owned(self._client, self.record.token)).items():
-                count[kind] += number
+            # Killed while it started: the daemon may still be making what it was last asked for, and a busy one
+            # takes seconds; a volume can come to light after its container was taken back.
+            for _ in range(_LATE_LOOKS):
+                time.sleep(1.0)
+                for kind, number in docker_clean.remove(docker_clean.owned(self._client, self.record.token)).items():
+                    count[kind] += number
         for entry in place.files(self._folder):
             count["socket" if entry.is_socket() else "file"] += 1
         shutil.rmtree(self._folder, ignore_errors=True)
