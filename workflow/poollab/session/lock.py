@@ -51,7 +51,7 @@ def refuse_another_study() -> None:
         if "snakemake" in procs.title(owner.pid):
             raise LockedError(
                 f"Nothing was started: process {owner.pid} measures another study on this machine, and two would "
-                f"disturb each other. Wait for it, or end it with `kill {owner.pid}`."
+                "disturb each other. Run the same command when it has ended."
             )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from poollab.data import store
-from poollab.errors import IdentityError, LabError, PoollabError
+from poollab.errors import ConfigError, IdentityError, LabError, PoollabError
 from poollab.lab import choose, leftovers, machine, place, procs, seeding
-from poollab.lab.base import Announce, Caps, Lab, LabRecord, Proof
+from poollab.lab.base import ROLE, Announce, Caps, Lab, LabRecord, Proof
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import teardown
@@ -63,6 +63,7 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, A
     settings = {key: str(value) for key, value in study["settings"].items()}
     lab.start(announce, settings, study["major"])
     seeds = seeding.seed(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})
+    _statements_hold(lab.admin_dsn(), session)
     proofs = _prove(lab, session)
     announce(lab.record)
     version, found = seeding.settings(lab.admin_dsn())
@@ -101,6 +102,30 @@ def tightest(caps: list[Caps]) -> Caps:
     cpu = min((c for c in caps if c.cores is not None), key=lambda c: c.cores or 0, default=caps[0])
     memory = min((c.memory_bytes for c in caps if c.memory_bytes is not None), default=None)
     return replace(cpu, memory_bytes=memory)
+
+
+def _statements_hold(dsn: str, session: dict[str, Any]) -> None:
+    """
+    Let the server parse every workload's statement as the load generator's role, before the first run.
+
+    Raises:
+        ConfigError: with what the server says of each statement that it refuses.
+    """
+    import psycopg  # noqa: PLC0415 - only where a server is talked to
+
+    statements = {cell["workload"]: cell["settings"]["workload"]["sql"] for cell in session["cells"].values()}
+    faults = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"SET ROLE {ROLE}")
+        for name, text in statements.items():
+            answer = connection.pgconn.prepare(b"", text.encode())
+            if answer.status != psycopg.pq.ExecStatus.COMMAND_OK:
+                lines = [line.strip() for line in answer.get_error_message().splitlines() if line.strip(" ^")]
+                said = " ".join(line for line in lines if not line.startswith("LINE ")).removeprefix("ERROR:").strip()
+                at = f"{session['study']['file']}: workloads.{name}.sql"
+                faults.append(f"{at}: PostgreSQL refuses it: {said}; correct it and run the same command again")
+    if faults:
+        raise ConfigError(faults)
 
 
 def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> None:
