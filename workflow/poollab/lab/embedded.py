@@ -262,7 +262,7 @@ class EmbeddedLab:
 
     def _group(self) -> Group | None:
         data = self.record.detail.get("group")
-        return Group.from_json(data) if data else None
+        return Group.from_json(data) if data else groups.find(self.record.token)
 
     def _side(self, side: str) -> Group | None:
         group = self._group()

@@ -87,6 +87,16 @@ def _subtree(group: Group) -> str:
     return (group.dirs["cpu"] / "cgroup.subtree_control").read_text()
 
 
+def find(token: str) -> Group | None:
+    """Find a lab's group by its name: a lab that was stopped while it made it could not record it any more."""
+    own = Group.of_pid("self")
+    for parent in parents(own) if own else []:
+        group = parent.child(f"{PREFIX}{token}")
+        if group.exists():
+            return group
+    return None
+
+
 def remove(group: Group) -> int:
     """Remove the lab's group and its children; return how many folders went."""
     count = 0
