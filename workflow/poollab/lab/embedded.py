@@ -20,7 +20,7 @@ from poollab.errors import LabError
 from poollab.lab import binaries, burn, groups, place, procs, sysv
 from poollab.lab.base import ROLE, Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.cgroup import Group
-from poollab.lab.child import EmbeddedGenerator, become, clean_environment
+from poollab.lab.child import EmbeddedGenerator, become, clean_environment, signals_held
 
 SUPERUSER = "postgres"
 PORT = 5432
@@ -82,15 +82,16 @@ class EmbeddedLab:
             "--no-sync",
         ]
         command += ["--encoding=UTF8", "--locale=C", "--no-instructions"]
-        done = subprocess.run(
-            command,
-            cwd=self._folder,
-            env=clean_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-            preexec_fn=become(who, None),
-        )
+        with signals_held():
+            done = subprocess.run(
+                command,
+                cwd=self._folder,
+                env=clean_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                preexec_fn=become(who, None),
+            )
         if done.returncode != 0:
             raise LabError(
                 f"initdb failed with {done.returncode}: {done.stderr.strip()[-400:]}; is {self._folder} full or noexec?"

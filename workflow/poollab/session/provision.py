@@ -12,6 +12,7 @@ from poollab.data import store
 from poollab.errors import ConfigError, IdentityError, LabError, PoollabError
 from poollab.lab import choose, leftovers, machine, place, procs, seeding
 from poollab.lab.base import ROLE, Announce, Caps, Lab, LabRecord, Proof
+from poollab.lab.child import signals_held
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
 from poollab.session import teardown
@@ -184,15 +185,16 @@ def _start_keeper(folder: Path, owner: place.Owner) -> None:
     # Absolute, since the keeper works in the root folder and would not find a relative one.
     where = str(folder.absolute())
     command = [sys.executable, "-m", "poollab.session.keeper", where, str(owner.pid), str(owner.started)]
-    keeper = subprocess.Popen(
-        command,
-        cwd="/",
-        env={**os.environ},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with signals_held():
+        keeper = subprocess.Popen(
+            command,
+            cwd="/",
+            env={**os.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     store.write_json(folder / "keeper.json", {"pid": keeper.pid, "started": procs.start_time(keeper.pid)})
 
 
