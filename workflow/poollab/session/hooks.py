@@ -45,7 +45,6 @@ class Hooks:
         except PoollabError as error:
             terminal.say(str(error))
             sys.exit(error.exit_code)
-        lock.claim(self._session.root, self._session.name)
         self._refuse_measuring_again()
         if not self._session.missing:
             plan_file.renew(
