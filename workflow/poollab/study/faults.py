@@ -23,15 +23,26 @@ SEPARATOR = "\x1e"
 def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Return one line for each fault, each fault once."""
     whole = reference.schema(model)
-    lines = [line for e in error.errors() for line in _sentence(e, whole)]
-    return list(dict.fromkeys(lines))
+    lines: dict[str, None] = {}
+    unions: set[str] = set()
+    for each in error.errors():
+        at, node = _locate(whole, each["loc"])
+        # Where one of several kinds of value is due, pydantic reports each kind that it is not.
+        # A pair that lacks its second value is one kind of wrong value, not a key that is missing.
+        within = each["type"] == "missing" and isinstance(each["loc"][-1], int)
+        if "anyOf" in node and (within or each["type"] not in {"extra_forbidden", "value_error", "missing"}):
+            if _join(at) in unions:
+                continue
+            unions.add(_join(at))
+        lines |= dict.fromkeys(_sentence(each, at, node, whole))
+    return list(lines)
 
 
-def _sentence(error: Any, whole: Node) -> list[str]:
+def _sentence(error: Any, at: list[Any], node: Node, whole: Node) -> list[str]:
     kind, got = error["type"], short(error["input"])
-    at, node = _locate(whole, error["loc"])
     if kind == "extra_forbidden":
-        return [f"{_join([*at, error['loc'][-1]])}: is not a known key; {_known(error['loc'][-1], node)}"]
+        keys = reference.resolve(whole, reference.mapping_of(node))
+        return [f"{_join([*at, error['loc'][-1]])}: is not a known key; {_known(error['loc'][-1], keys)}"]
     if kind == "missing":
         return [f"{_join(at)}: is missing; add it: {must_be(node)} (config/README.md describes it)"]
     if kind == "value_error":
@@ -62,6 +73,7 @@ def _locate(whole: Node, loc: tuple[Any, ...]) -> tuple[list[Any], Node]:
 
 
 def _below(whole: Node, node: Node, part: Any) -> Node | None:
+    node = reference.resolve(whole, reference.mapping_of(node))
     if isinstance(part, int) and "items" in node:
         return reference.resolve(whole, node["items"])
     if part in node.get("properties", {}):
@@ -89,9 +101,19 @@ def must_be(node: Node) -> str:
     if "properties" in node:
         return f"a mapping of keys to values (keys: {', '.join(sorted(node['properties']))})"
     if "anyOf" in node:
-        words = [reference.allowed(b) or reference.kind(b).replace("number", "a number") for b in node["anyOf"]]
-        return " or ".join(word for word in words if "whole" not in word)
+        words = [_branch(branch) for branch in node["anyOf"]]
+        return " or ".join(word for word in words if (word, "a number" in words) != ("a whole number", True))
     return ", ".join(filter(None, [f"a {reference.kind(node)}".replace("a text", "text"), reference.allowed(node)]))
+
+
+def _branch(node: Node) -> str:
+    """Say one of several kinds of value."""
+    if "$ref" in node:
+        return "a mapping of keys to values"
+    if "const" in node:
+        return f"the word {node['const']}"
+    plain = node.get("type") in {"string", "boolean"}
+    return reference.allowed(node) or reference.kind(node) if plain else must_be(node)
 
 
 def _hint(got: Any, node: Node) -> str:

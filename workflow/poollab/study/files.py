@@ -1,6 +1,7 @@
 """Read a study or machine file and say everything that is wrong with it at once."""
 
 import difflib
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,6 +52,30 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
     return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
 
 
+def _plain_int(loader: _UniqueKeys, node: yaml.ScalarNode) -> Any:
+    """Make a whole number; one that YAML reads in base 8 or 60 is another than the one that stands there."""
+    value = loader.construct_yaml_int(node)
+    if ":" in node.value or re.match(r"[-+]?0[0-7_]", node.value):
+        raise yaml.MarkedYAMLError(
+            problem=f"{faults.short(node.value)} means {value} to YAML; write plain digits",
+            problem_mark=node.start_mark,
+        )
+    return value
+
+
+def _plain_float(loader: _UniqueKeys, node: yaml.ScalarNode) -> Any:
+    """Make a number; 1:30.5 is one of base 60."""
+    value = loader.construct_yaml_float(node)
+    if ":" in node.value:
+        raise yaml.MarkedYAMLError(
+            problem=f"{faults.short(node.value)} means {value} to YAML; write plain digits",
+            problem_mark=node.start_mark,
+        )
+    return value
+
+
+_UniqueKeys.add_constructor("tag:yaml.org,2002:int", _plain_int)
+_UniqueKeys.add_constructor("tag:yaml.org,2002:float", _plain_float)
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
@@ -98,11 +123,16 @@ def find_study(name: str, root: Path) -> Path:
         known = sorted(p.stem for p in folder.glob("*.yaml"))
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known studies: {', '.join(known)}"
-        raise ConfigError([f"study = {faults.short(name)}: there is no file {path}; {hint}"])
+        raise ConfigError([f"study = {faults.short(name)}: there is no file {_shown(path)}; {hint}"])
     if not is_label(path.stem):
         must = f"the file name {path.stem!r} names the results folder; rename it to {LABEL_RULE}"
         raise ConfigError([f"study = {faults.short(name)}: {must}"])
     return path
+
+
+def _shown(path: Path) -> str:
+    """Return a path as one line, however odd or long it is."""
+    return str(path) if str(path).isprintable() and len(str(path)) <= 300 else faults.short(str(path))
 
 
 def _is_file(path: Path) -> bool:

@@ -15,15 +15,15 @@ class Safety(Part):
     max_waits: Annotated[int, Field(ge=1, le=100)] = 3
     """How often wait may continue before it stops after all."""
     calm_within_s: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 300.0
-    """Longest wait for a calm host before a cell, in seconds."""
+    """Longest wait for a calm host before a cell, in seconds; then it is a safety stop."""
     window_s: Annotated[float, Field(ge=0.5, le=60, allow_inf_nan=False)] = 2.0
     """How long a threshold must be passed during a run before the run is broken off, in seconds."""
     other_cpu: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.25
-    """CPU that others may take: what is busy on the host beyond our own two sides, as a share of all CPUs."""
+    """CPU that all but our two sides may take, as a share of all CPUs; a run above half of it is marked host-busy."""
     runnable_per_cpu: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 8.0
     """Runnable processes per CPU on average, our own included."""
     steal: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.10
-    """CPU time that the hypervisor may withhold, as a share of all CPUs."""
+    """CPU time that the hypervisor may withhold, as a share of all CPUs; a run above half of it is marked host-busy."""
     min_available_mib: Annotated[int, Field(ge=0, le=1_048_576)] = 128
     """Memory that must stay available, in MiB."""
     min_free_disk_mib: Annotated[int, Field(ge=0, le=1_048_576)] = 256

@@ -1,35 +1,29 @@
-"""A whole study, and the checks that need more than one of its parts."""
+"""A whole study: one question, declared in one file."""
 
-import math
-import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, model_validator
 
+from poollab.study import pairing, sums
+from poollab.study.arms import THREADS, Arm, Client
+from poollab.study.arrivals import MOST_PER_S
+from poollab.study.benchmarks import Confirm, Pairs
 from poollab.study.parts import (
-    Arm,
-    Database,
+    Calibration,
     Label,
+    Level,
     Limits,
-    LimitSet,
     LoadGenerator,
     Order,
     Part,
     Timeouts,
     Windows,
-    Workload,
     one_line,
 )
+from poollab.study.requests import Workload
+from poollab.study.server import Database
 
-#: Slots that stay free for others: PostgreSQL's own reserve for superusers and our one session that seeds and proves.
-SUPERUSER_SLOTS = 3
-OWN_SESSIONS = 1
-DEFAULT_CONNECTIONS = 100
-LEAST_CONNECTIONS = SUPERUSER_SLOTS + OWN_SESSIONS + 1
-MOST_CONNECTIONS = 262_143
-
-#: More requests in one cell than this would not fit the promise of objects made before the clock starts.
-MAX_REQUESTS = 2_000_000
+Analysis = Literal["pool-size", "tail-latency", "littles-law", "execution-models", "pool-implementations"]
 
 
 class Study(Part):
@@ -37,22 +31,38 @@ class Study(Part):
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(one_line)]
     """The question in one sentence; the report's title."""
+    analysis: Analysis = "pool-size"
+    """Which question the report answers from the measurements; another one re-measures nothing."""
+    margin: Annotated[float, Field(gt=0, le=0.5, allow_inf_nan=False)] = 0.05
+    """Differences within this share of the other value count as the same; another one re-measures nothing."""
     database: Database
     """The server that is measured."""
     load_generator: LoadGenerator = LoadGenerator()
     """The process that sends the requests."""
     workloads: Annotated[dict[Label, Workload], Field(min_length=1)]
     """What is sent, by label."""
-    client: Literal["asyncpg"] = "asyncpg"
-    """Driver, execution model and pool class."""
+    client: Client = "asyncpg"
+    """Driver, execution model and pool class of every arm that names none."""
     pools: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] | None = None
     """Pool sizes to compare; short for arms that differ only in size."""
     arms: Annotated[dict[Label, Arm], Field(min_length=1)] | None = None
     """Pools to compare, by label; give this or pools."""
-    limits: Annotated[dict[Label, LimitSet], Field(min_length=1)] | None = None
-    """Cap levels to compare, by label; absent means the one level of database and load_generator."""
+    baseline: Label | None = None
+    """Benchmarks: the arm whose time is divided; short for one pair."""
+    candidate: Label | None = None
+    """Benchmarks: the arm whose time it is divided by."""
+    pairs: Pairs | None = None
+    """Benchmarks: the pairs of arms that rows compare, by their kind; give this, or baseline and candidate."""
+    confirm: Confirm | None = None
+    """Benchmarks: when a difference is measured again; absent means that every pass is measured."""
+    limits: Annotated[dict[Label, Level], Field(min_length=1)] | None = None
+    """Cap levels to compare, by label (`none`: uncapped); absent means the one level of database and load_generator."""
+    calibration: Calibration = Calibration()
+    """How this machine's capacity is found, where a rate is a share of it."""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 3
     """Runs of each condition; each repeat is one shuffled pass over all conditions."""
+    spare_repeats: Annotated[int, Field(ge=0, le=100)] = 0
+    """The last so many repeats are measured only where a run's p99 is twice that of its siblings, or more."""
     windows: Windows = Windows()
     """Lengths of warm-up and measurement."""
     timeouts: Timeouts = Timeouts()
@@ -66,56 +76,18 @@ class Study(Part):
     def _whole(self, info: ValidationInfo) -> Self:
         broken = (info.context or {}).get("broken", set())
         checks = (
-            ({"pools", "arms"}, self._arm_faults),
-            ({"workloads", "windows"}, self._workload_faults),
-            ({"pools", "arms", "database"}, self._connection_faults),
+            ({"pools", "arms", "client"}, sums.arm_faults),
+            ({"workloads", "windows"}, sums.workload_faults),
+            ({"workloads", "pools", "arms", "calibration"}, sums.arms_met),
+            ({"pools", "arms", "database"}, sums.connection_faults),
+            ({"repeats", "spare_repeats"}, sums.spare_faults),
+            ({"database", "load_generator", "limits"}, sums.limit_faults),
+            ({"workloads", "pools", "arms", "client", "analysis", *pairing.KEYS}, pairing.faults),
         )
-        faults = [fault for needs, check in checks if not needs & broken for fault in check()]
+        faults = [fault for needs, check in checks if not needs & broken for fault in check(self)]
         if faults:
             raise ValueError("\x1e".join(faults))
         return self
-
-    def _arm_faults(self) -> list[str]:
-        if (self.pools is None) == (self.arms is None):
-            return [
-                "pools: give either pools (sizes) or arms (labelled pools); "
-                + ("got neither" if self.pools is None else "got both")
-            ]
-        if self.pools is not None and len(set(self.pools)) != len(self.pools):
-            return [f"pools = {self.pools}: a size stands twice; name two equal pools as arms with labels of their own"]
-        return []
-
-    def _workload_faults(self) -> list[str]:
-        return [fault for name in self.workloads for fault in self._faults_of(name, self.workloads[name])]
-
-    def _faults_of(self, name: str, own: Workload) -> list[str]:
-        at = f"workloads.{name}"
-        if own.same is not None and (own.same not in self.workloads or self.workloads[own.same].same is not None):
-            others = ", ".join(n for n, w in self.workloads.items() if n != name and w.same is None) or "none here"
-            if own.same == name:
-                return [
-                    f"{at}.same = {name}: a workload cannot stand for itself; remove the key or name one of: {others}"
-                ]
-            return [f"{at}.same = {own.same}: must name a workload that has no `same` of its own; allowed: {others}"]
-        full = self.workload(name)
-        if full.sql is None:
-            return [f"{at}.sql: is missing; give the statement, or same: <another workload>"]
-        is_own = own.same is None or own.sql is not None or own.args is not None
-        return [*(_argument_faults(at, full) if is_own else []), *_amount_faults(at, self.expected_requests(name))]
-
-    def _connection_faults(self) -> list[str]:
-        given = self.database.settings.get("max_connections", DEFAULT_CONNECTIONS)
-        if not isinstance(given, int) or not LEAST_CONNECTIONS <= given <= MOST_CONNECTIONS:
-            must = f"must be a whole number, {LEAST_CONNECTIONS} to {MOST_CONNECTIONS}, without quotes"
-            return [f"database.settings.max_connections = {given!r}: {must}; change it and run the same command again"]
-        taken, room = SUPERUSER_SLOTS + OWN_SESSIONS, given - SUPERUSER_SLOTS - OWN_SESSIONS
-        return [
-            f"{'pools' if self.pools else f'arms.{label}.size'} = {arm.size}: needs {arm.size} + {SUPERUSER_SLOTS} "
-            f"reserved slots + {OWN_SESSIONS} session of ours = {arm.size + taken} connections, and "
-            f"database.settings.max_connections is {given}; use at most {room} or raise max_connections"
-            for label, arm in self.arm_map.items()
-            if arm.size > room
-        ]
 
     @property
     def arm_map(self) -> dict[str, Arm]:
@@ -128,43 +100,57 @@ class Study(Part):
         base = (self.database.limits, self.load_generator.limits)
         if self.limits is None:
             return {"": base}
-        return {k: (_over(base[0], v.database), _over(base[1], v.load_generator)) for k, v in self.limits.items()}
+        return {
+            label: (Limits(), Limits())
+            if level == "none"
+            else (_over(base[0], level.database), _over(base[1], level.load_generator))
+            for label, level in self.limits.items()
+        }
 
     def workload(self, name: str) -> Workload:
-        """Return a workload with everything it takes from another filled in."""
+        """Return a workload with everything it takes from another filled in, where that other one exists."""
         own = self.workloads[name]
-        if own.same is None:
-            return own
-        other = self.workloads[own.same]
-        return own.model_copy(
-            update={"same": None, "sql": own.sql or other.sql, "args": own.args if own.args is not None else other.args}
-        )
+        other = self.workloads.get(own.same or "")
+        return own if other is None else own.over(other)
+
+    def windows_of(self, name: str) -> Windows:
+        """Return the windows of a workload; for a benchmark, which has none, an estimate of its length."""
+        if self.workload(name).benchmark is not None:
+            return Windows(warm_up_s=0.2, measure_s=0.6)
+        own = self.workload(name).windows
+        return self.windows if own is None else self.windows.model_copy(update=own.model_dump(exclude_none=True))
+
+    def met_by(self, name: str) -> list[str]:
+        """Return the labels of the arms that a workload meets, in the order of the file."""
+        row = self.workload(name).benchmark
+        if row is not None:
+            return pairing.arms_of(self, row)
+        only = self.workload(name).only
+        return [label for label in self.arm_map if only is None or label in only]
+
+    def client_of(self, arm: str) -> str:
+        """Return the client of an arm."""
+        return self.arm_map[arm].client or self.client
+
+    def threads_of(self, name: str, arm: str) -> int | None:
+        """Return the worker threads of each process of an arm for a workload; None where its client has none."""
+        own, arrivals = self.arm_map[arm], self.workload(name).arrivals
+        if self.client_of(arm) == "psycopg-executor":
+            return own.executor or own.size
+        if self.client_of(arm) != "psycopg-threads":
+            return None
+        if own.threads is not None or arrivals is None:
+            return own.threads
+        if arrivals.closed is None and arrivals.batch is None:
+            # Fewer threads than connections would be a smaller pool under the name of a larger one.
+            return max(-(-THREADS // own.processes), own.size)
+        under_way = arrivals.closed.workers if arrivals.closed else arrivals.batch.size if arrivals.batch else 0
+        return -(-under_way // own.processes)
 
     def expected_requests(self, name: str) -> float:
-        """Return the number of arrivals that one measurement window holds (the mean, where drawn)."""
-        arrivals, window_ms = self.workloads[name].arrivals, self.windows.measure_s * 1000
-        if arrivals.poisson is not None:
-            return arrivals.poisson.rate_per_s * window_ms / 1000
-        part: Any = arrivals.uniform or arrivals.bursts
-        # Rounded to the schedule's grain of a nanosecond: a gap that divides the window leaves none on its end.
-        instants = math.ceil((window_ms - 5e-7) / part.every_ms)
-        return float(max(1, instants) * getattr(part, "size", 1))
-
-
-def _argument_faults(at: str, workload: Workload) -> list[str]:
-    used = {int(n) for n in re.findall(r"\$(\d+)", workload.sql or "")}
-    given = len(workload.args or [])
-    if used == set(range(1, given + 1)):
-        return []
-    want = ", ".join(f"${n}" for n in sorted(used)) or "no placeholder"
-    return [f"{at}.args: {given} given, and the statement uses {want}; give one for each, numbered from $1"]
-
-
-def _amount_faults(at: str, requests: float) -> list[str]:
-    if requests <= MAX_REQUESTS:
-        return []
-    most = f"at most {MAX_REQUESTS}; lower the rate or windows.measure_s"
-    return [f"{at}.arrivals: {requests:.0f} requests in one cell; {most}"]
+        """Return the number of arrivals that one measurement window holds (the mean where drawn, else the most)."""
+        arrivals = self.workload(name).arrivals
+        return 0.0 if arrivals is None else arrivals.most(self.windows_of(name).measure_s, MOST_PER_S)
 
 
 def _over(base: Limits, level: Limits | None) -> Limits:

@@ -1,8 +1,17 @@
-"""The parts of a study file, each a frozen model whose fields carry unit, range and effect."""
+"""The small parts of a study file, each a frozen model whose fields carry unit, range and effect."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 from poollab.labels import LABEL, LABEL_RULE
 
@@ -13,60 +22,65 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
+class OneOf(Part):
+    """A part of which exactly one key is given."""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "OneOf":
+        exactly_one(self, what(type(self)), sorted(type(self).model_fields))
+        return self
+
+
+def what(kind: type[Part]) -> str:
+    """Return what a part of which one key is given is called in a message."""
+    return str(kind.model_config.get("title") or "key")
+
+
+def exactly_one(part: Part, word: str, names: list[str]) -> None:
+    """
+    Check that a part names one of several keys, and that it has a value.
+
+    Raises:
+        ValueError: none, several, or one without its keys.
+    """
+    named = sorted(part.model_fields_set & set(names))
+    if len(named) != 1 or getattr(part, named[0]) is None:
+        got = f"{named[0]} without its keys" if len(named) == 1 else ", ".join(named) or "none"
+        raise ValueError(f"name exactly one {word} of {', '.join(names)}; got {got}")
+
+
+def as_pair(value: Any) -> Any:
+    """Take YAML's list as a pair."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def not_empty(pair: tuple[float, float]) -> None:
+    """
+    Check a range.
+
+    Raises:
+        ValueError: it holds no value.
+    """
+    if pair[0] > pair[1]:
+        raise ValueError(f"the range is empty, as {pair[0]:g} is greater than {pair[1]:g}; write the smaller one first")
+
+
 Label = Annotated[str, StringConstraints(pattern=LABEL), Field(description=LABEL_RULE)]
-Identifier = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$"),
-    Field(description="1 to 63 lower-case letters, digits and underscores, not a digit first, such as pool_lab"),
-]
-Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+#: From a millisecond on: a window or step below a nanosecond would hold nothing at all, and say nothing about it.
+Seconds = Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)]
 Millis = Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
-
-#: Settings that the lab owns; a study that could set them could open the server to a network.
-LAB_SETTINGS = frozenset(
-    [
-        "listen_addresses",
-        "port",
-        "unix_socket_directories",
-        "unix_socket_permissions",
-        "unix_socket_group",
-        "data_directory",
-        "config_file",
-        "hba_file",
-        "ident_file",
-        "external_pid_file",
-        "autovacuum",
-        "dynamic_shared_memory_type",
-        "ssl",
-        "shared_preload_libraries",
-        "session_preload_libraries",
-        "local_preload_libraries",
-        "archive_command",
-        "archive_library",
-        "restore_command",
-        "logging_collector",
-        "log_directory",
-        "log_destination",
-        "superuser_reserved_connections",
-        "reserved_connections",
-        "cluster_name",
-        "dynamic_library_path",
-    ]
-)
+#: Milliseconds that may be none at all, and a range of them to draw from.
+AnyMillis = Annotated[float, Field(ge=0, le=3_600_000, allow_inf_nan=False)]
+MillisRange = Annotated[tuple[AnyMillis, AnyMillis], BeforeValidator(as_pair)]
+Rate = Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)]
+#: Above 1 on purpose: how a system behaves when more is asked than it can do is a question too.
+Share = Annotated[float, Field(gt=0, le=5, allow_inf_nan=False)]
 
 
-def _setting_text(value: Any) -> Any:
-    """Unquoted on and off arrive from YAML as booleans."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-
-
-def _setting_name(name: str) -> str:
-    if name in LAB_SETTINGS:
-        raise ValueError("belongs to the lab and cannot be set by a study; remove the key")
-    return name
-
-
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Refuse what no statement holds, and one of blanks alone, which the server would answer with nothing."""
+    if not text.strip():
+        raise ValueError("holds nothing but blanks; write a statement")
     if not all(c.isprintable() or c in "\n\t" for c in text):
         raise ValueError("holds a control character; remove it")
     return text
@@ -76,23 +90,9 @@ def one_line(text: str) -> str:
     """Refuse a text that would break a table or a message; used by the whole study too."""
     if not text.isprintable():
         raise ValueError("must be one line without control characters; join the lines")
+    if not text.strip():
+        raise ValueError("holds nothing but blanks; write a sentence")
     return text
-
-
-SettingName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$"),
-    AfterValidator(_setting_name),
-    Field(description="the setting's PostgreSQL name: lower-case letters, digits and underscores, such as work_mem"),
-]
-SettingText = Annotated[
-    str,
-    StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f'\\]*$"),
-    Field(description="text of at most 200 characters without apostrophe, backslash and control characters"),
-]
-SettingValue = Annotated[
-    int | Annotated[float, Field(allow_inf_nan=False)] | SettingText, BeforeValidator(_setting_text)
-]
 
 
 class Limits(Part):
@@ -107,14 +107,20 @@ class Limits(Part):
 
     @model_validator(mode="after")
     def _quota_is_possible(self) -> "Limits":
-        if self.cpus is not None and self.cpus * self.period_ms < 1 - 1e-9:
-            smallest = 1 / self.period_ms
-            raise ValueError(
-                f"cpus {self.cpus:g} of a {self.period_ms:g} ms period is a quota of "
-                f"{self.cpus * self.period_ms * 1000:.0f} us, and the kernel refuses less than 1000 us; "
-                f"the smallest cpus for this period is {smallest:g}"
-            )
+        if self.fault:
+            raise ValueError(self.fault)
         return self
+
+    @property
+    def fault(self) -> str:
+        """Why the kernel would refuse the cap; empty where it would not."""
+        if self.cpus is None or self.cpus * self.period_ms >= 1 - 1e-9:
+            return ""
+        return (
+            f"cpus {self.cpus:g} of a {self.period_ms:g} ms period is a quota of "
+            f"{self.cpus * self.period_ms * 1000:.0f} us, and the kernel refuses less than 1000 us; "
+            f"the smallest cpus for this period is {1 / self.period_ms:g}"
+        )
 
     @property
     def quota_us(self) -> int | None:
@@ -127,117 +133,11 @@ class Limits(Part):
         return round(self.period_ms * 1000)
 
 
-class Table(Part):
-    """A deterministic table: id int primary key, balance int, payload text of 128 characters."""
-
-    rows: Annotated[int, Field(ge=1, le=20_000_000)]
-    """Number of rows; 20,000 take 3.8 MiB with the index."""
-
-
-class Database(Part):
-    """The server that is measured."""
-
-    major: Annotated[int, Field(ge=14, le=99)] = 16
-    """PostgreSQL major version; a server of another major is refused."""
-    tables: Annotated[dict[Identifier, Table], Field(min_length=1)]
-    """Tables to seed before the first cell of each block."""
-    settings: dict[SettingName, SettingValue] = {}
-    """Server settings by their PostgreSQL names."""
-    limits: Limits = Limits()
-    """Cap on all server processes together."""
-    lifetime: Literal["block"] = "block"
-    """How long one server instance lives; a block ends at a stop."""
-
-    @property
-    def max_connections(self) -> int:
-        """The server's limit on concurrent sessions (PostgreSQL's own default is 100)."""
-        return int(self.settings.get("max_connections", 100))
-
-
 class LoadGenerator(Part):
     """The process that sends the requests."""
 
     limits: Limits = Limits()
     """Cap on the load generator, apart from the database's."""
-
-
-class IntArg(Part):
-    """An integer drawn uniformly from a closed range."""
-
-    int: tuple[Annotated[int, Field(ge=-(2**31))], Annotated[int, Field(lt=2**31)]]
-    """Smallest and largest value, both included."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pair(cls, data: Any) -> Any:
-        return (
-            {**data, "int": tuple(data["int"])}
-            if isinstance(data, dict) and isinstance(data.get("int"), list)
-            else data
-        )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "IntArg":
-        if self.int[0] > self.int[1]:
-            raise ValueError(
-                f"the range is empty, as {self.int[0]} is greater than {self.int[1]}; write the smaller one first"
-            )
-        return self
-
-
-class Uniform(Part):
-    """One arrival at a fixed gap."""
-
-    every_ms: Millis
-    """Gap between arrivals in milliseconds."""
-
-
-class Bursts(Part):
-    """A number of arrivals at the same instant, at a fixed gap between instants."""
-
-    size: Annotated[int, Field(ge=1, le=100_000)]
-    """Arrivals per burst."""
-    every_ms: Millis
-    """Gap between bursts in milliseconds."""
-
-
-class Poisson(Part):
-    """Independent arrivals with exponential gaps, drawn once from the study's seed."""
-
-    rate_per_s: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)]
-    """Mean arrivals per second."""
-
-
-class Arrivals(Part):
-    """Exactly one arrival schedule."""
-
-    uniform: Uniform | None = None
-    """Evenly spaced arrivals."""
-    bursts: Bursts | None = None
-    """Arrivals in batches."""
-    poisson: Poisson | None = None
-    """Random arrivals."""
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> "Arrivals":
-        named = sorted(self.model_fields_set)
-        if len(named) != 1 or getattr(self, named[0]) is None:
-            got = f"{named[0]} without its keys" if len(named) == 1 else ", ".join(named) or "none"
-            raise ValueError(f"name exactly one schedule of {', '.join(sorted(type(self).model_fields))}; got {got}")
-        return self
-
-
-class Workload(Part):
-    """What one request does while it holds a connection, and when requests arrive."""
-
-    same: Label | None = None
-    """Take what is not given here from this other workload."""
-    sql: Annotated[str, StringConstraints(min_length=1, max_length=20_000), AfterValidator(_printable)] | None = None
-    """The statement, with $1, $2 ... for arguments."""
-    args: list[IntArg] | None = None
-    """One entry for each placeholder."""
-    arrivals: Arrivals
-    """The arrival schedule."""
 
 
 class Windows(Part):
@@ -247,6 +147,15 @@ class Windows(Part):
     """Warm-up before the measurement, in seconds; kept apart and never counted."""
     measure_s: Seconds = 12.0
     """Measurement window in seconds."""
+
+
+class OwnWindows(Part):
+    """Windows of one workload; what is not given stays as in windows."""
+
+    warm_up_s: Seconds | None = None
+    """Warm-up of this workload, in seconds."""
+    measure_s: Seconds | None = None
+    """Measurement window of this workload, in seconds."""
 
 
 class Timeouts(Part):
@@ -267,11 +176,16 @@ class Order(Part):
     """Seed of the order; another seed re-measures nothing."""
 
 
-class Arm(Part):
-    """A labelled pool: what is compared."""
+class Calibration(Part):
+    """How the capacity of this machine is found, once a study, where a rate is a share of it."""
 
-    size: Annotated[int, Field(ge=1, le=10_000)]
-    """Connections in the pool, all established before the run."""
+    # Room is made for 50,000 requests in each second; 40 s of them are as many as any cell may hold.
+    seconds: Annotated[float, Field(ge=0.1, le=40, allow_inf_nan=False)] = 3.0
+    """Length of the closed loop whose achieved rate is the capacity, in seconds."""
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Workers in that loop; absent means twice the connections of its arm."""
+    arm: Label | None = None
+    """The arm that it uses; absent means the one with the most connections."""
 
 
 class LimitSet(Part):
@@ -281,3 +195,10 @@ class LimitSet(Part):
     """Cap on the database at this level."""
     load_generator: Limits | None = None
     """Cap on the load generator at this level."""
+
+
+#: A level of the limits factor: caps, or the word that takes every cap off on both sides.
+Level = Annotated[
+    Annotated[LimitSet, Tag("caps")] | Annotated[Literal["none"], Tag("word")],
+    Discriminator(lambda value: "word" if isinstance(value, str) else "caps"),
+]

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from poollab.errors import DataError
 from poollab.study.machine import Machine
 from poollab.study.model import Study
-from poollab.study.parts import LAB_SETTINGS
+from poollab.study.server import LAB_SETTINGS
 
 Node = dict[str, Any]
 
@@ -38,8 +38,23 @@ KEY_UNITS = {
     "cpus": "cores",
     "rows": "rows",
     "repeats": "runs",
+    "spare_repeats": "runs",
     "pools": "connections",
     "arms.<name>.size": "connections",
+    "batch.size": "requests",
+    "ramp.size": "requests",
+    "calibration.seconds": "s",
+    "processes": "processes",
+    "threads": "threads",
+    "executor": "threads",
+    "workers": "workers",
+    "margin": "share",
+    "ms": "ms",
+    "times": "executions",
+    "share": "share",
+    "from_share": "share",
+    "to_share": "share",
+    "share_of_capacity": "share",
     "bursts.size": "requests",
     "allowed_errors": "share",
 }
@@ -70,7 +85,9 @@ def _tidy(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     node = {key: _tidy(value) for key, value in node.items() if not (key == "title" and isinstance(value, str))}
-    branches = [_rule_apart(b) for b in node.pop("anyOf", []) if b != {"type": "null"}]
+    # A union that is told apart by its value is `oneOf`; editors and our tables need no such distinction.
+    either = node.pop("anyOf", node.pop("oneOf", []))
+    branches = [_rule_apart(b) for b in either if b != {"type": "null"}]
     if len(branches) == 1:
         node = {**branches[0], **{k: v for k, v in node.items() if (k, v) != ("default", None)}}
     elif branches:
@@ -122,14 +139,19 @@ def _described(whole: Node, child: Node, row: Row, seen: dict[str, str]) -> Iter
         inner, below = next(iter(child["patternProperties"].values())), f"{row.key}.<name>"
     elif child.get("type") == "array":
         inner, below = child["items"], f"{row.key}[]"
-    reference = inner.get("$ref")
+    reference = mapping_of(inner).get("$ref")
     if reference in seen:
         yield replace(row, allowed=f"the keys of `{seen[reference]}`")
         return
     yield row
     if reference is not None:
         seen[reference] = below
-        yield from _children(whole, resolve(whole, inner), below, seen)
+        yield from _children(whole, resolve(whole, mapping_of(inner)), below, seen)
+
+
+def mapping_of(node: Node) -> Node:
+    """Return the branch of a union that has keys of its own (there is one at most), else the node itself."""
+    return next((branch for branch in node.get("anyOf", []) if "$ref" in branch), node)
 
 
 def resolve(whole: Node, node: Node) -> Node:
@@ -194,6 +216,8 @@ def _bounds(node: Node, low: str, high: str, what: str) -> str:
         return f"{_number(least)} to {_number(most)}{what}"
     if above is not None and most is not None:
         return f"more than {_number(above)}, at most {_number(most)}{what}"
+    if above is not None and below is not None and most is None:
+        return f"more than {_number(above)}, less than {_number(below)}{what}"
     return f"at most {_number(most)}{what}" if most is not None else ""
 
 
