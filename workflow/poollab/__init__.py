@@ -9,4 +9,5 @@ __version__ = "0.1.0"
 #: What a number means. Raise it when a stamp, a window, a counter or the warm-up changes its meaning:
 #: results of another method are refused, never averaged in.
 #: 1  first method: five stamps, zero at the first scheduled arrival, counters from zero to the last release.
-METHOD_VERSION = 1
+#: 2  every row of an answer is taken, not only the first; the measuring process names zero for all generator processes.
+METHOD_VERSION = 2

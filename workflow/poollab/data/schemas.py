@@ -3,13 +3,15 @@ The shape of every file of results.
 
 Format history (each file carries its number as `poollab_format` in the Arrow metadata):
     1  first format
+    2  requests: asked, ended, process, step, closed; acquired to released are null without a connection
+       runs and conditions: percentiles of wait and round trip, which requests waited, p99.9, the server's active time
 """
 
 from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 #: The five stamps, in the order in which a request passes them; nanoseconds since the first
 #: scheduled arrival of the measurement (negative in the warm-up), null where never reached.
@@ -41,6 +43,11 @@ REQUESTS: Final = pa.schema(
         pa.field("error_class", pa.string()),
         pa.field("connection", pa.int32()),  # number of the connection, in order of establishment from 0
         pa.field("connection_use", pa.int32()),  # how often this connection was used so far in this file, from 1
+        pa.field("asked_ns", pa.int64()),  # a connection was asked for; null: at started_ns, or never
+        pa.field("ended_ns", pa.int64()),  # the request ended, or failed; null: at released_ns, or never
+        pa.field("process", pa.int16(), nullable=False),  # generator process, from 0
+        pa.field("step", pa.int16()),  # number of the arrivals step, from 1; null without steps, and in the warm-up
+        pa.field("closed", pa.bool_(), nullable=False),  # sent by a worker in a loop: never compared with a schedule
     ]
 )
 
@@ -55,6 +62,21 @@ _KEYS = [
 #: requests.parquet: the rows of all cells, each with its cell, block and place in the executed order.
 ALL_REQUESTS: Final = pa.schema(
     [*_KEYS, pa.field("block", pa.int32(), nullable=False), pa.field("position", pa.int32(), nullable=False), *REQUESTS]
+)
+
+#: cells/<cell>/iterations.parquet of a benchmark: one row for each timed iteration, the warm-up's first.
+ITERATIONS: Final = pa.schema(
+    [
+        pa.field("iteration", pa.int16(), nullable=False),  # from 0; in requests.parquet it stands in `step`
+        pa.field("warm_up", pa.bool_(), nullable=False),
+        pa.field("began_ns", pa.int64(), nullable=False),  # since the first measured iteration; negative in the warm-up
+        pa.field("duration_ns", pa.int64(), nullable=False),
+        pa.field("operations", pa.int32(), nullable=False),  # check-outs
+        pa.field("failed", pa.int32(), nullable=False),  # check-outs with another status than ok
+        pa.field("connects", pa.int32(), nullable=False),  # physical connections made inside the timed part
+        pa.field("generator_cpu_ns", pa.int64(), nullable=False),  # of the generator's process, all threads
+        pa.field("rss_bytes", pa.int64(), nullable=False),  # of the generator's process, at the iteration's end
+    ]
 )
 
 _SIDE = [
@@ -86,6 +108,15 @@ def _interval_columns(suffix: str, kind: pa.DataType) -> list[pa.Field]:
     return [pa.field(f"{name}_{suffix}", kind) for name in [i[0] for i in INTERVALS] + ["overall"]]
 
 
+#: Percentiles whose smallest and largest run stands in conditions.
+RANKED: Final = (
+    "overall_p50",
+    "overall_p95",
+    "overall_p99",
+    "scheduling_delay_p99",
+    *(f"{name}_p{q}" for name in ("acquisition_wait", "query_round_trip", "waited_wait") for q in (50, 95, 99)),
+)
+
 #: Columns that runs and conditions share. Means are over requests with status ok and add up;
 #: percentiles are nearest rank. `_of_cap` is a share from 0 to 1 of the CPU cap.
 _NUMBERS = [
@@ -96,11 +127,24 @@ _NUMBERS = [
     pa.field("offered_per_s", pa.float64()),
     pa.field("achieved_per_s", pa.float64()),
     *_interval_columns("mean_ns", pa.float64()),
-    *[pa.field(f"overall_p{q}_ns", pa.int64()) for q in (50, 95, 99)],
+    # Time before a connection was asked for and after its release; null where a workload has no such steps.
+    pa.field("before_mean_ns", pa.float64()),
+    pa.field("after_mean_ns", pa.float64()),
+    *[pa.field(f"overall_p{q}_ns", pa.int64()) for q in (50, 95, 99, 999)],  # 999: 99.9 %
     *[
-        pa.field(f"overall_beyond_p{q}", pa.int64()) for q in (50, 95, 99)
+        pa.field(f"overall_beyond_p{q}", pa.int64()) for q in (50, 95, 99, 999)
     ],  # requests slower than that percentile's value
     pa.field("overall_max_ns", pa.int64()),
+    *[
+        pa.field(f"{name}_p{q}_ns", pa.int64())
+        for name in ("acquisition_wait", "query_round_trip")
+        for q in (50, 95, 99)
+    ],
+    # Requests that asked for a connection while all were taken, their share, and the acquisition wait of those alone.
+    pa.field("requests_waited", pa.int64()),
+    pa.field("waited_share", pa.float64()),
+    *[pa.field(f"waited_wait_p{q}_ns", pa.int64()) for q in (50, 95, 99)],
+    *[pa.field(f"waited_beyond_p{q}", pa.int64()) for q in (50, 95, 99)],
     pa.field("scheduling_delay_p99_ns", pa.int64()),
     pa.field("scheduling_delay_max_ns", pa.int64()),
     *[
@@ -143,6 +187,10 @@ RUNS: Final = pa.schema(
         pa.field("first_lateness_p99_ns", pa.int64()),  # of the first request of each arrival instant
         pa.field("schedule_hash", pa.string(), nullable=False),
         pa.field("settings_hash", pa.string(), nullable=False),
+        # Time that the server's sessions were executing, by its own clock, and the sum of the client's query round
+        # trips; null where the server counts none, or where a connection is also held without a query.
+        pa.field("server_active_ns", pa.int64()),
+        pa.field("client_active_ns", pa.int64()),
         *_NUMBERS,
     ]
 )
@@ -161,11 +209,7 @@ CONDITIONS: Final = pa.schema(
         pa.field("blocks", pa.int32(), nullable=False),
         pa.field("connections_used_max", pa.int32()),
         *_NUMBERS,
-        *[
-            pa.field(f"{name}_run_{end}_ns", pa.int64())
-            for name in ("overall_p50", "overall_p95", "overall_p99", "scheduling_delay_p99")
-            for end in ("min", "max")
-        ],
+        *[pa.field(f"{name}_run_{end}_ns", pa.int64()) for name in RANKED for end in ("min", "max")],
         *[
             pa.field(f"{name}_mean_run_{end}_ns", pa.float64())
             for name in [i[0] for i in INTERVALS] + ["overall"]

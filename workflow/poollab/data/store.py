@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,33 +48,65 @@ def read_json(path: Path) -> Any:
 
 def write_parquet(path: Path, table: pa.Table, **about: str) -> dict[str, Any]:
     """Write a table with its origin in the Arrow metadata; return rows, bytes and SHA-256 of the file."""
-    meta = {f"poollab_{key}": value for key, value in {"format": str(FORMAT_VERSION), **about}.items()}
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata(meta), sink, compression="zstd", write_page_checksum=True)
+    pq.write_table(table.replace_schema_metadata(_origin(about)), sink, compression="zstd", write_page_checksum=True)
     data = sink.getvalue().to_pybytes()
     write_bytes(path, data)
     return {"rows": table.num_rows, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def read_parquet(path: Path, schema: pa.Schema, **about: str) -> pa.Table:
+@contextmanager
+def parquet_writer(path: Path, schema: pa.Schema, **about: str) -> Iterator[pq.ParquetWriter]:
     """
-    Read a table and check that it is ours: format, origin and columns.
+    Give a writer for a table of any length, which is written piece by piece and never held as a whole.
+
+    The file takes its place when the block ends without an error; until then there is the old one or none.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    # Stamps hardly repeat, and to look for repetitions in them costs more than all the rest.
+    repeated = [f.name for f in schema if not pa.types.is_integer(f.type)]
+    try:
+        with part.open("wb") as file:
+            with pq.ParquetWriter(
+                file,
+                schema.with_metadata(_origin(about)),
+                compression="zstd",
+                write_page_checksum=True,
+                use_dictionary=repeated,
+            ) as writer:
+                yield writer
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _origin(about: dict[str, str]) -> dict[str, str]:
+    return {f"poollab_{key}": value for key, value in {"format": str(FORMAT_VERSION), **about}.items()}
+
+
+def read_parquet(path: Path, schema: pa.Schema, *, columns: Sequence[str] | None = None, **about: str) -> pa.Table:
+    """
+    Read a table, or some columns of it, and check that it is ours: format, origin and columns.
 
     Raises:
         DataError: it is missing, truncated, or of another format, study, cell or settings.
     """
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        table = file.read(None if columns is None else list(columns))
     except FileNotFoundError:
         raise DataError(f"{path} is missing; delete its cell's folder and run the same command again") from None
     except (OSError, pa.ArrowException) as error:
         raise DataError(
             f"{path} is truncated or no Parquet ({str(error).splitlines()[0]}); its cell must be measured again"
         ) from None
-    meta = {k.decode(): v.decode("utf-8", "replace") for k, v in (table.schema.metadata or {}).items()}
+    meta = {k.decode(): v.decode("utf-8", "replace") for k, v in (file.schema_arrow.metadata or {}).items()}
     for key, want in {"format": str(FORMAT_VERSION), **about}.items():
         if (got := meta.get(f"poollab_{key}")) != want:
             raise DataError(f"{path} says {key} = {got}, expected {want}; it is not of this study and was not used")
-    if not table.schema.equals(schema, check_metadata=False):
+    if not file.schema_arrow.equals(schema, check_metadata=False):
         raise DataError(f"{path} has other columns than format {FORMAT_VERSION}; it was not used")
     return table

@@ -68,6 +68,10 @@ class CounterSource(Protocol):
         """Return CPU use so far in nanoseconds."""
         ...
 
+    def pids(self) -> list[int]:
+        """List the processes of this side that this machine shows; for a message, never while all is well."""
+        ...
+
 
 class GeneratorProcess(Protocol):
     """A running load generator under its own cap."""
@@ -157,6 +161,10 @@ class Lab(Protocol):
 
     def sessions(self) -> int | None:
         """Count the server's client sessions from its process list, without a query; None if unseen."""
+        ...
+
+    def pin_database(self, cpus: list[int]) -> str:
+        """Keep the server to some CPUs, its later sessions included; return why not, or nothing where it obeys."""
         ...
 
     def start_generator(self, scratch: Path) -> GeneratorProcess:

@@ -50,6 +50,12 @@ def judge(caps: Caps, wanted: Caps, before: Counters, after: Counters) -> Proof:
     )
 
 
+def pressed(proof: Proof) -> bool:
+    """Tell whether the burn got so far that the cap had to act; on a busy host it may get less CPU than the cap."""
+    cores = proof.caps.cores
+    return bool(proof.burn_throttled) or cores is None or proof.burn_cores is None or proof.burn_cores >= cores
+
+
 def describe(caps: Caps) -> str:
     """Say a CPU cap in words."""
     return "no CPU cap" if caps.cores is None else f"{caps.cores:g} cores ({caps.quota_us} of {caps.period_us} us)"

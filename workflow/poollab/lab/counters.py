@@ -28,7 +28,7 @@ class CgroupCounters:
     """A CounterSource over one group's files, opened once and read in place."""
 
     def __init__(self, version: int, dirs: Mapping[str, Path]) -> None:
-        self._version = version
+        self._version, self._folder = version, dirs["cpu"]
         names = _V1_FILES if version == 1 else _V2_FILES
         self._files = {
             name.partition("/")[2]: _open(dirs[name.partition("/")[0]] / name.partition("/")[2]) for name in names
@@ -50,6 +50,13 @@ class CgroupCounters:
             return _number(self._text("cpuacct.usage"))
         usage = _table(self._text("cpu.stat")).get("usage_usec")
         return None if usage is None else usage * 1000
+
+    def pids(self) -> list[int]:
+        """List the group's processes."""
+        try:
+            return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
+        except OSError:
+            return []
 
     def _text(self, name: str) -> str | None:
         fd = self._files.get(name)

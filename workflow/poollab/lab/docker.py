@@ -22,7 +22,7 @@ from docker.models.containers import Container
 from docker.models.images import Image
 
 from poollab.errors import LabError
-from poollab.lab import burn, docker_clean, docker_spec, place, procs, seeding
+from poollab.lab import burn, docker_clean, docker_images, docker_spec, place, procs, seeding
 from poollab.lab.base import Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.docker_counters import caps_of, counters_of, group_of
 from poollab.lab.docker_errors import connect, plain
@@ -160,6 +160,15 @@ class DockerLab:
         group = group_of(container)
         return procs.client_backends(group.procs()) if group else None
 
+    def pin_database(self, cpus: list[int]) -> str:
+        """Keep the server's container to some CPUs."""
+        try:
+            with plain("the server's container cannot be kept to some CPUs"):
+                self._container().update(cpuset_cpus=",".join(map(str, cpus)))
+        except LabError as error:
+            return str(error)
+        return ""
+
     def start_generator(self, scratch: Path) -> DockerGenerator:
         """Start the load generator in its own container, capped from its first instruction."""
         arguments = docker_spec.generator(
@@ -256,20 +265,23 @@ def availability() -> tuple[bool, str]:
     """Tell whether the docker lab can be used now, and why (not), in one line; takes two seconds at most."""
     try:
         with closing(connect(timeout_s=2)) as client, plain("Docker cannot be used"):
-            missing = [
-                tag for tag in (docker_spec.DATABASE_IMAGE, docker_spec.GENERATOR_IMAGE) if not _has(client, tag)
-            ]
+            found = {tag: _image(client, tag) for tag in (docker_spec.DATABASE_IMAGE, docker_spec.GENERATOR_IMAGE)}
             version = client.version()["Version"]
     except LabError as error:
         return False, str(error)
-    if missing:
+    if None in found.values():
         return False, "Docker answers but its images are missing: run `make images`"
+    stale = [tag for tag, image in found.items() if image is not None and docker_images.is_stale(image)]
+    if stale:
+        return (
+            False,
+            f"Docker answers but {' and '.join(stale)} was built from older files or packages: run `make images`",
+        )
     return True, f"Docker {version} answers and both images are here"
 
 
-def _has(client: docker.DockerClient, tag: str) -> bool:
+def _image(client: docker.DockerClient, tag: str) -> Image | None:
     try:
-        client.images.get(tag)
+        return client.images.get(tag)
     except ImageNotFound:
-        return False
-    return True
+        return None

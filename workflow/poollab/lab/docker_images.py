@@ -55,6 +55,31 @@ class Recipe:
             self.fill(context / self.part)
 
 
+#: The project's folder of that name.
+CONTAINERS = Path(__file__).resolve().parents[3] / "containers"
+
+
+def is_stale(image: Image, containers: Path = CONTAINERS) -> bool:
+    """
+    Tell whether `make images` would build an image anew: its recipe or what this environment puts in has changed.
+
+    Asks no registry: the base is taken to be what the image was built on. A project without that folder
+    has nothing to compare with.
+    """
+    labels = dict(image.labels)
+    built_on = str(labels.get("poollab.base"))
+    if docker_spec.GENERATOR_IMAGE in image.tags:
+        folder, source = containers / "loadgen", " ".join(pins())
+    else:
+        folder = containers / "postgres"
+        source = binaries.source() if built_on == OFFLINE else f"image {':'.join(SERVER)}"
+    if not folder.is_dir():
+        return False
+    facts = {key: value for key, value in labels.items() if key.startswith("poollab.") and key != "poollab.inputs"}
+    recipe = Recipe("", folder, "", {**facts, "poollab.source": source}, "", None)
+    return recipe.labels()["poollab.inputs"] != labels.get("poollab.inputs")
+
+
 def build_all(containers: Path, say: Say) -> None:
     """
     Make both images, or find that they are up to date.
@@ -178,9 +203,8 @@ def _say(line: str) -> None:
 
 def main() -> int:
     """Build both images for the project in which this package stands; return an exit code."""
-    containers = Path(__file__).resolve().parents[3] / "containers"
     try:
-        build_all(containers, _say)
+        build_all(CONTAINERS, _say)
     except LabError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

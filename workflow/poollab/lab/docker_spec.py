@@ -1,5 +1,6 @@
 """What each container of the lab is allowed and given: plain data for the SDK, no call to the daemon."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ LIFETIME_S = 24 * 3600
 SHM_BYTES = 256 * 2**20
 NO_MEMORY_LIMIT = 2**63 - 4096
 _ROOM = 64
-#: Threads count as processes here, and a threaded client has one for each request that waits.
+#: Threads count as processes here, and a threaded client may have one for each request that waits.
 GENERATOR_PIDS = 2048
 _LOG = LogConfig(type=LogConfig.types.JSON, config={"max-size": "4m", "max-file": "1"})
 
@@ -107,6 +108,17 @@ def database(token: str, socket: Path, caps: Caps, settings: dict[str, str]) -> 
     }
 
 
+def generator_pids(scratch: Path) -> int:
+    """Return how many processes and threads the load generator of a cell may have: room for its arm's threads."""
+    file = scratch / "spec.json"
+    # Without a spec it is a burn of CPU that proves the caps.
+    spec = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    arm = spec.get("pool", {})
+    threads: int = (arm.get("threads") or 0) + (arm.get("executor") or 0)
+    processes: int = spec.get("processes", 1)
+    return max(GENERATOR_PIDS, processes * (threads + _ROOM))
+
+
 def generator(token: str, socket: Path, scratch: Path, caps: Caps, command: tuple[str, ...]) -> dict[str, Any]:
     """
     Return the arguments of the load generator's container.
@@ -115,7 +127,7 @@ def generator(token: str, socket: Path, scratch: Path, caps: Caps, command: tupl
     """
     package = Path(__file__).resolve().parents[1]
     return {
-        **hardened(GENERATOR_PIDS),
+        **hardened(generator_pids(scratch)),
         **limits(caps),
         "image": GENERATOR_IMAGE,
         "name": name(token, f"generator-{scratch.name}"),

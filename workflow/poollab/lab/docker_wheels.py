@@ -16,7 +16,16 @@ from poollab.errors import LabError
 from poollab.lab import binaries
 
 #: What the load generator imports, in the versions of this environment.
-PACKAGES = ("asyncpg", "uvloop", "numpy", "psycopg", "psycopg-binary", "psycopg-pool", "typing-extensions")
+PACKAGES = (
+    "asyncpg",
+    "uvloop",
+    "numpy",
+    "psycopg",
+    "psycopg-binary",
+    "psycopg-pool",
+    "sqlalchemy",
+    "typing-extensions",
+)
 #: The Python of both bases (Debian 12, and the official image that is asked for).
 IMAGE_PYTHON = (3, 11)
 _MANYLINUX = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_26", "manylinux_2_24", "manylinux_2_17", "manylinux2014")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from poollab.errors import LabError
-from poollab.lab import binaries, burn, groups, place, procs, sysv
+from poollab.lab import affinity, binaries, burn, groups, place, procs, sysv
 from poollab.lab.base import ROLE, Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.cgroup import Group
 from poollab.lab.child import EmbeddedGenerator, become, clean_environment, signals_held
@@ -196,6 +196,10 @@ class EmbeddedLab:
         """Count client sessions by the titles of the server's processes."""
         group = self._database_group()
         return procs.client_backends(group.procs() if group is not None else procs.descendants(self._postmaster()[0]))
+
+    def pin_database(self, cpus: list[int]) -> str:
+        """Keep every process of the server to some CPUs; those that are born later follow the postmaster."""
+        return affinity.pin(self.database_counters().pids(), cpus)
 
     def start_generator(self, scratch: Path) -> EmbeddedGenerator:
         """Start the load generator in its group, below this process so that both end together."""

@@ -123,3 +123,7 @@ class TreeCounters:
     def read_cpu(self) -> int | None:
         """Return CPU use so far in nanoseconds, ended children included."""
         return procs.cpu_ns(procs.descendants(self._root)) or None
+
+    def pids(self) -> list[int]:
+        """List the process and all below it."""
+        return procs.descendants(self._root)

@@ -92,7 +92,7 @@ def make_timer(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) ->
 
 class Dispatcher:
     """
-    Launches request i at due[i] (ascending, absolute ns) and says when the last has been launched.
+    Launches request i at zero + due[i] (ascending ns) and says when the last has been launched.
 
     Event loops may wake before the time they were asked for, so the clock is read again and a request
     that is not due yet is armed for once more.
@@ -104,21 +104,26 @@ class Dispatcher:
         due_ns: Sequence[int],
         launch: Callable[[int], object],
         timer: Callable[[asyncio.AbstractEventLoop, Callable[[], None]], Timer] = make_timer,
+        zero_ns: int = 0,
     ) -> None:
-        self._due, self._launch, self._count = due_ns, launch, len(due_ns)
+        self._due, self._launch, self._count, self._zero = due_ns, launch, len(due_ns), zero_ns
         self._next = 0
         self.launched: asyncio.Future[None] = loop.create_future()
         self._timer = timer(loop, self._wake)
-        self._timer.arm(due_ns[0])
+        if self._count:
+            self._timer.arm(zero_ns + due_ns[0])
+        else:
+            self._wake()
 
     def _wake(self) -> None:
         due, here, count, launch, clock = self._due, self._next, self._count, self._launch, time.monotonic_ns
-        while here < count and due[here] <= clock():
+        zero = self._zero
+        while here < count and zero + due[here] <= clock():
             launch(here)
             here += 1
         self._next = here
         if here < count:
-            self._timer.arm(due[here])
+            self._timer.arm(zero + due[here])
         else:
             self._timer.close()
             self.launched.set_result(None)

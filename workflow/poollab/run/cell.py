@@ -1,6 +1,5 @@
 """Measure one cell: the conversation with the generator, from its folder to the files that are kept."""
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -10,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from poollab.errors import LabError, MeasurementError, SafetyStop
-from poollab.lab.base import ROLE, Caps, Counters, Lab
+from poollab.lab.activity import active_ns
+from poollab.lab.base import Caps, Counters, Lab
 from poollab.load import draw
-from poollab.run.dialogue import Dialogue
+from poollab.run import gather
+from poollab.run.dialogue import Chorus
 from poollab.run.guard import Guard
 from poollab.run.sampling import Sampler
+from poollab.run.spec import write_spec
 
 SAMPLE_EVERY_S = 0.1
 #: Bounds for the parts whose length the study does not say.
@@ -22,6 +24,8 @@ CONNECT_WITHIN_S = 120.0
 END_WITHIN_S = 60.0
 #: Executions on each connection before the warm-up (the client's: five custom plans and two more).
 WARM_UPS = 7
+#: Between the word to go and the first arrival: time for every process to hear it, and for nothing else.
+LEAD_NS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Plan:
     repeat: int
     settings: dict[str, Any]
     settings_hash: str
+    calibration: dict[str, Any] = field(default_factory=dict)
+    """What was found on this machine for this workload (capacity, calibrated arguments); not in the session file."""
 
     @property
     def windows(self) -> tuple[float, float]:
@@ -70,6 +76,8 @@ class Observed:
     """How long the window took by the wall clock; differs from the monotonic one when that clock was stepped."""
     counters: dict[str, tuple[Counters, Counters]] = field(default_factory=dict)
     sessions: tuple[int | None, int | None] = (None, None)
+    active_ns: tuple[int | None, int | None] = (None, None)
+    """The server's account of how long its sessions were executing, read just outside the window."""
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -102,49 +110,27 @@ def measure(lab: Lab, plan: Plan, out: Path, block: int, guard: Guard, *, enforc
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def write_spec(folder: Path, plan: Plan, socket: str) -> tuple[dict[str, Any], draw.Stimulus]:
-    """Write spec.json and schedule.bin: everything the generator needs, drawn outside its cap."""
-    workload, (warm_s, measure_s) = plan.settings["workload"], plan.windows
-    warm = draw.draw(plan.study, workload, plan.repeat, "warm-up", warm_s)
-    main = draw.draw(plan.study, workload, plan.repeat, "measure", measure_s)
-    spec = {
-        "client": plan.settings["client"],
-        "socket": socket,
-        "port": 5432,
-        "user": ROLE,
-        "database": "postgres",
-        "sql": workload["sql"],
-        "pool": plan.settings["arm"],
-        "timeouts": plan.settings["timeouts"],
-        "warm_up": {"count": len(warm.times), "columns": len(warm.args)},
-        "measure": {"count": len(main.times), "columns": len(main.args)},
-    }
-    (folder / "spec.json").write_text(json.dumps(spec), "utf-8")
-    with (folder / "schedule.bin").open("wb") as file:
-        for column in (warm.times, *warm.args, main.times, *main.args):
-            file.write(column.astype("<i8").tobytes())
-    return spec, main
-
-
 def observe(
     lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, guard: Guard | None, *, facts: bool = True
 ) -> Observed:
     """Hold the conversation with a generator on `scratch`; `facts` is off for one that writes no rows."""
     spec, stimulus = write_spec(scratch, plan, lab.record.socket)
-    dialogue = Dialogue(scratch)
+    dialogue = Chorus(gather.folders(scratch, spec["processes"]))
     process = None
     try:
         process = lab.start_generator(scratch)
-        dialogue.process = process
-        import pyarrow.parquet  # noqa: F401, PLC0415 - while the generator starts, never while it measures
+        dialogue.follow(process)
+        # While the generator starts, never while it measures.
+        import psycopg  # noqa: F401, PLC0415
+        import pyarrow.parquet  # noqa: F401, PLC0415
 
         caps = {"database": database_caps, "load_generator": process.caps}
         observed = Observed(spec, stimulus, caps, Sampler(lab.database_counters(), process.counters))
         if guard is not None:
-            guard.ours.append(process.counters)
-        _converse(lab, plan, dialogue, observed, guard.check if guard else lambda: None)
+            guard.count_too(process.counters)
+        _converse(lab, plan, dialogue, observed, guard.check if guard else lambda _: None)
         if facts:
-            observed.facts = json.loads((scratch / "facts.json").read_text("utf-8"))
+            observed.facts = gather.facts(scratch, spec)
         return observed
     finally:
         if process is not None:
@@ -152,16 +138,18 @@ def observe(
         dialogue.close()
 
 
-def _converse(lab: Lab, plan: Plan, dialogue: Dialogue, observed: Observed, check: Callable[[], None]) -> None:
+def _converse(lab: Lab, plan: Plan, dialogue: Chorus, observed: Observed, check: Callable[[str], None]) -> None:
     warm_s, measure_s = plan.windows
     drain_s = plan.settings["timeouts"]["drain_s"]
-    # Every connection is warmed in turn, each execution within its own time-out.
-    warming_s = plan.settings["arm"]["size"] * WARM_UPS * plan.settings["timeouts"]["query_s"]
+    # Every connection is warmed with each statement in turn, each execution within its own time-out.
+    statements = sum(step["do"] == "query" for step in observed.spec["steps"])
+    warming_s = plan.settings["arm"]["size"] * statements * WARM_UPS * plan.settings["timeouts"]["query_s"]
     dialogue.expect("connected", CONNECT_WITHIN_S + warming_s)
-    dialogue.expect("ready", warm_s + drain_s + 30, SAMPLE_EVERY_S, check)
-    before = lab.sessions()
-    dialogue.say("go")
-    zero_ns = observed.zero_ns = int(dialogue.expect("zero", 10)["zero_ns"])
+    dialogue.expect("ready", warm_s + drain_s + 30, SAMPLE_EVERY_S, lambda: check("the warm-up"))
+    # Our query ends before the word is given: none of ours reaches the server while it is measured.
+    before, active = lab.sessions(), active_ns(lab.admin_dsn())
+    zero_ns = observed.zero_ns = time.monotonic_ns() + LEAD_NS
+    dialogue.say(f"go {zero_ns}")
     _sleep_until(zero_ns)
     observed.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     start, wall = observed.sampler.take(), time.time()
@@ -169,17 +157,20 @@ def _converse(lab: Lab, plan: Plan, dialogue: Dialogue, observed: Observed, chec
     def sample() -> None:
         observed.sampler.take()
         try:
-            check()
+            check("the measurement")
         except SafetyStop as stop:
             stop.samples, stop.zero_ns = observed.sampler.columns, zero_ns
             raise
 
     dialogue.expect("done", measure_s + drain_s + 30, SAMPLE_EVERY_S, sample)
-    _sleep_until(zero_ns + round(measure_s * 1e9))
+    if "batch" not in plan.settings["workload"]["arrivals"]:
+        # A batch is over when its last request is; what comes then is nobody's load.
+        _sleep_until(zero_ns + round(measure_s * 1e9))
     end = observed.sampler.take()
     observed.wall_s = time.time() - wall
     observed.counters = {side: (start[side], end[side]) for side in start}
     observed.sessions = (before, lab.sessions())
+    observed.active_ns = (active, active_ns(lab.admin_dsn()))
     dialogue.say("close")
     dialogue.finish(END_WITHIN_S)
     if not lab.alive():

@@ -4,7 +4,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +87,44 @@ class Dialogue:
         """Close the pipes."""
         os.close(self._events)
         os.close(self._control)
+
+
+class Chorus:
+    """The same talk with every process of a generator at once; each has its pipes in a folder of its own."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        for folder in folders:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        self._voices = [Dialogue(folder) for folder in folders]
+
+    def follow(self, process: GeneratorProcess) -> None:
+        """Name the process whose end is the end of the talk."""
+        for voice in self._voices:
+            voice.process = process
+
+    def say(self, word: str) -> None:
+        """Send one word to all."""
+        for voice in self._voices:
+            voice.say(word)
+
+    def expect(
+        self, event: str, within_s: float, every_s: float = 1.0, between: Callable[[], object] = lambda: None
+    ) -> None:
+        """
+        Wait until all have said an event, calling `between` every `every_s` seconds meanwhile.
+
+        Raises:
+            MeasurementError: another event came, a process ended, or time ran out.
+        """
+        deadline = time.monotonic() + within_s
+        for voice in self._voices:
+            voice.expect(event, max(0.1, deadline - time.monotonic()), every_s, between)
+
+    def finish(self, within_s: float) -> None:
+        """Wait until all have ended by themselves."""
+        self._voices[0].finish(within_s)
+
+    def close(self) -> None:
+        """Close the pipes."""
+        for voice in self._voices:
+            voice.close()

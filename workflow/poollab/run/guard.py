@@ -15,6 +15,7 @@ from typing import Any
 
 from poollab.errors import SafetyStop
 from poollab.lab.base import CounterSource
+from poollab.run.busiest import busiest
 from poollab.run.sampling import Host
 
 #: How long the look before a cell takes, in seconds.
@@ -66,6 +67,15 @@ class Guard:
         self._readings: deque[Reading] = deque()
         self.waited_s = 0.0
 
+    def count_too(self, side: CounterSource) -> None:
+        """
+        Count a side as ours from here on.
+
+        Its total may come from many cells; beside readings without it, others would seem to use nothing.
+        """
+        self.ours.append(side)
+        self._readings.clear()
+
     def look(self) -> None:
         """Take a reading and forget those older than the window."""
         host = self._host.read()
@@ -87,29 +97,48 @@ class Guard:
 
     def trouble(self, over_s: float) -> str | None:
         """Return what is over its threshold for at least `over_s` seconds, with reading and limit; None if calm."""
-        first, last = self._readings[0], self._readings[-1]
-        span_ns = last.at_ns - first.at_ns
-        if span_ns < over_s * 1e9:
-            return self._standing(last)
-        all_ns = span_ns * self._cpus
-        others = max(0.0, (last.busy_ns - first.busy_ns - (last.own_ns - first.own_ns)) / all_ns)
-        steal = (last.steal_ns - first.steal_ns) / all_ns
-        runnable = sum(r.runnable for r in self._readings) / len(self._readings)
-        limits = self.limits
+        return self._crowded(over_s) or self._stolen(over_s) or self._standing()
+
+    def _span_ns(self, over_s: float) -> int | None:
+        """Return the time between first and last reading, None where it is too short to judge."""
+        span_ns = self._readings[-1].at_ns - self._readings[0].at_ns
+        return None if span_ns < over_s * 1e9 else span_ns
+
+    def _crowded(self, over_s: float) -> str | None:
+        """Judge what other processes take."""
+        if (span_ns := self._span_ns(over_s)) is None:
+            return None
+        first, last, limits = self._readings[0], self._readings[-1], self.limits
+        busy_ns = last.busy_ns - first.busy_ns - (last.own_ns - first.own_ns)
+        others = max(0.0, busy_ns / (span_ns * self._cpus))
         if others > limits.other_cpu:
             return (
                 f"others use {others * self._cpus:.2f} of {self._cpus} CPUs "
                 f"(allowed {limits.other_cpu * self._cpus:.2f}, safety.other_cpu = {limits.other_cpu:g})"
             )
-        if steal > limits.steal:
-            return f"{steal:.0%} of the CPU time is stolen (allowed {limits.steal:.0%}, safety.steal)"
-        if runnable > limits.runnable_per_cpu * self._cpus:
-            most = limits.runnable_per_cpu * self._cpus
+        runnable = sum(r.runnable for r in self._readings) / len(self._readings)
+        most = limits.runnable_per_cpu * self._cpus
+        if runnable > most:
             return f"{runnable:.0f} processes are runnable (allowed {most:g}, safety.runnable_per_cpu)"
-        return self._standing(last)
+        return None
 
-    def _standing(self, last: Reading) -> str | None:
-        limits = self.limits
+    def _stolen(self, over_s: float) -> str | None:
+        if (span_ns := self._span_ns(over_s)) is None:
+            return None
+        steal = (self._readings[-1].steal_ns - self._readings[0].steal_ns) / (span_ns * self._cpus)
+        if steal > self.limits.steal:
+            return f"{steal:.0%} of the CPU time is stolen (allowed {self.limits.steal:.0%}, safety.steal)"
+        return None
+
+    def _culprit(self, over_s: float) -> str:
+        """Name the busiest other process where processes are the trouble; takes half a second, so only then."""
+        if self._crowded(over_s) is None:
+            return ""
+        most = busiest([pid for side in self.ours for pid in side.pids()])
+        return f"; the busiest of them just now is {most}" if most else "; none of them is busy by itself just now"
+
+    def _standing(self) -> str | None:
+        last, limits = self._readings[-1], self.limits
         if last.available_bytes < limits.min_available_mib * MIB:
             left = last.available_bytes // MIB
             return f"{left} MiB of memory are available (needed {limits.min_available_mib}, safety.min_available_mib)"
@@ -121,26 +150,28 @@ class Guard:
             return f"a sensor reads {last.temperature_c:.0f} degrees C ({most})"
         return None
 
-    def check(self) -> None:
+    def check(self, phase: str) -> None:
         """
         Look, and break the run off when a threshold has been passed for the whole window.
 
         Raises:
-            SafetyStop: with the reading that tripped it.
+            SafetyStop: with the reading that tripped it, the phase of the run, and who is busiest where that is known.
         """
         self.look()
-        trouble = self.trouble(self.limits.window_s * 0.9)
+        over_s = self.limits.window_s * 0.9
+        trouble = self.trouble(over_s)
         if trouble is not None:
-            raise SafetyStop(trouble)
+            raise SafetyStop(f"{trouble}, during {phase}{self._culprit(over_s)}")
 
     def wait_until_calm(self, say: Callable[[str], None]) -> None:
         """
-        Return when the host is calm; says once what it waits for.
+        Return when the host is calm; says once what it waits for, and how long at most.
 
         Raises:
             SafetyStop: it did not become calm within `safety.calm_within_s`.
         """
         begun, pause, told = time.monotonic(), LOOK_S, False
+        most_s = f"{self.limits.calm_within_s:g} s"
         while True:
             self._readings.clear()
             self.look()
@@ -151,9 +182,9 @@ class Guard:
             if trouble is None:
                 return
             if time.monotonic() - begun > self.limits.calm_within_s:
-                raise SafetyStop(f"{trouble}, for {self.limits.calm_within_s:g} s (safety.calm_within_s)")
+                raise SafetyStop(f"{trouble}, before the cell, for {most_s} (safety.calm_within_s){self._culprit(0.0)}")
             if not told:
-                say(f"Waiting for a calm host: {trouble}.")
+                say(f"Waiting for a calm host: {trouble}{self._culprit(0.0)}. For at most {most_s}.")
             # A longer look from here on, so that a lull between two bursts is no calm.
             told, pause = True, 1.0
 

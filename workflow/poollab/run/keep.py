@@ -9,7 +9,7 @@ from poollab.data.schemas import FORMAT_VERSION
 from poollab.errors import SafetyStop
 from poollab.load.rows import OK
 from poollab.quantiles import nearest_rank
-from poollab.run import tables, validity
+from poollab.run import gather, tables, validity
 from poollab.run.cell import Observed, Plan, about
 from poollab.run.guard import Guard
 
@@ -17,20 +17,24 @@ from poollab.run.guard import Guard
 def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int, guard: Guard) -> dict[str, Any]:
     """Write requests, warm-up, samples and the record of one run; return the record."""
     facts, spec = observed.facts, observed.spec
-    measured = tables.read_columns(scratch / "measure.bin", spec["measure"]["count"])
-    warm = tables.read_columns(scratch / "warm_up.bin", spec["warm_up"]["count"])
+    (measured, errors), (warm, warm_errors) = (gather.rows(scratch, spec, name) for name in ("measure", "warm_up"))
+    shape = validity.shape_of(plan.settings, measured)
     ends = validity.ends_of(spec, measured, facts, observed.sessions)
     samples = tables.samples(observed.sampler.columns, observed.zero_ns)
     others = validity.host_use(samples)
     limits = (guard.limits.other_cpu, guard.limits.steal)
-    verdict = validity.judge(measured, plan.windows[1], plan.settings["allowed_errors"], ends, others, limits)
+    verdict = validity.judge(measured, plan.windows[1], plan.settings["allowed_errors"], ends, others, limits, shape)
     origin = about(plan)
     files = {
         "requests.parquet": store.write_parquet(
-            out / "requests.parquet", tables.requests(measured, facts["backends"], facts["errors"]), **origin
+            out / "requests.parquet",
+            tables.requests(measured, facts["backends"], errors, shape.steps, closed=shape.closed),
+            **origin,
         ),
         "warmup.parquet": store.write_parquet(
-            out / "warmup.parquet", tables.requests(warm, facts["backends"], facts["warm_up_errors"]), **origin
+            out / "warmup.parquet",
+            tables.requests(warm, facts["backends"], warm_errors, closed=shape.closed),
+            **origin,
         ),
         "samples.parquet": store.write_parquet(out / "samples.parquet", samples, **origin),
     }
@@ -43,15 +47,17 @@ def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int, g
         "started_at": observed.started_at,
         "settings": plan.settings,
         "settings_hash": plan.settings_hash,
+        "calibration": plan.calibration,
         "schedule_hash": observed.stimulus.digest,
         "first_lateness_p99_ns": verdict.first_lateness_p99_ns,
-        "overall_p99_ns": nearest_rank((measured["released"] - measured["scheduled"])[measured["status"] == OK], 0.99),
+        "overall_p99_ns": nearest_rank((gather.end(measured) - measured["scheduled"])[measured["status"] == OK], 0.99),
         "window_s": plan.windows[1],
         "counters": {side: [asdict(reading) for reading in pair] for side, pair in observed.counters.items()},
+        "server_active_ns": list(observed.active_ns),
         "zero_ns": observed.zero_ns,
         "caps": {side: asdict(caps) for side, caps in observed.caps.items()},
         **asdict(ends),
-        "generator": {key: facts[key] for key in ("plan", "loop", "timer", "driver", "max_rss_bytes")},
+        "generator": {key: facts[key] for key in gather.KEPT if key in facts},
         "host": {**asdict(others), "waited_s": round(guard.waited_s, 1), "clock_stepped_s": _clock_step(observed)},
         "files": files,
     }

@@ -15,14 +15,16 @@ from poollab.load.rows import ABSENT, COLUMNS
 Ints = npt.NDArray[np.int64]
 
 
-def read_columns(path: Path, count: int) -> dict[str, Ints]:
+def read_columns(path: Path, count: int | None) -> dict[str, Ints]:
     """
-    Read the columns that the generator wrote, each of `count` int64.
+    Read the columns that the generator wrote, each of `count` int64 (None: as many as there are).
 
     Raises:
         MeasurementError: the file has another length, so rows are missing.
     """
     data = np.fromfile(path, dtype=np.int64)
+    if count is None:
+        count = len(data) // len(COLUMNS)
     if len(data) != count * len(COLUMNS):
         raise MeasurementError(
             f"{path.name} holds {len(data)} values where {count * len(COLUMNS)} are due; rows are missing"
@@ -30,10 +32,22 @@ def read_columns(path: Path, count: int) -> dict[str, Ints]:
     return dict(zip(COLUMNS, data.reshape(len(COLUMNS), count), strict=True))
 
 
-def requests(columns: dict[str, Ints], backends: list[int], errors: Mapping[str, str]) -> pa.Table:
-    """Build the requests table; connections are numbered in order of establishment, strangers after them."""
+def requests(
+    columns: Mapping[str, Ints],
+    backends: list[int],
+    errors: Mapping[str, str],
+    steps: npt.NDArray[np.int16] | None = None,
+    *,
+    closed: bool = False,
+) -> pa.Table:
+    """
+    Build the requests table; connections are numbered in order of establishment, strangers after them.
+
+    `steps` is the arrivals step of each request, where the schedule has steps.
+    """
     count = len(columns["status"])
-    connection = _connection_numbers(columns["backend"], backends)
+    never = np.full(count, ABSENT)
+    connection = connection_numbers(columns["backend"], backends)
     arrays: list[Any] = [pa.array(np.arange(count, dtype=np.int32))]
     for name in STAMPS:
         values = columns[name.removesuffix("_ns")]
@@ -43,12 +57,17 @@ def requests(columns: dict[str, Ints], backends: list[int], errors: Mapping[str,
         words,
         pa.array([errors.get(str(i)) for i in range(count)] if errors else [None] * count, pa.string()),
         pa.array(connection, mask=connection < 0),
-        pa.array(_uses(connection, columns["acquired"]), mask=connection < 0),
+        pa.array(uses(connection, columns["acquired"]), mask=connection < 0),
+        *[pa.array(values, mask=values == ABSENT) for values in (columns.get(n, never) for n in ("asked", "ended"))],
+        pa.array(columns.get("process", np.zeros(count)).astype(np.int16)),
+        pa.nulls(count, pa.int16()) if steps is None else pa.array(steps),
+        pa.repeat(pa.scalar(closed), count),
     ]
     return pa.Table.from_arrays(arrays, schema=REQUESTS)
 
 
-def _connection_numbers(backend: Ints, backends: list[int]) -> npt.NDArray[np.int32]:
+def connection_numbers(backend: Ints, backends: list[int]) -> npt.NDArray[np.int32]:
+    """Number connections by their server processes, in order of establishment, strangers after them; -1 for none."""
     known = {pid: number for number, pid in enumerate(backends)}
     for pid in backend.tolist():
         if pid != ABSENT:
@@ -56,7 +75,7 @@ def _connection_numbers(backend: Ints, backends: list[int]) -> npt.NDArray[np.in
     return np.array([known.get(pid, -1) for pid in backend.tolist()], dtype=np.int32)
 
 
-def _uses(connection: npt.NDArray[np.int32], acquired: Ints) -> npt.NDArray[np.int32]:
+def uses(connection: npt.NDArray[np.int32], acquired: Ints) -> npt.NDArray[np.int32]:
     """Count for each request how often its connection had been taken so far, itself included."""
     uses, seen = np.zeros(len(connection), dtype=np.int32), dict[int, int]()
     for i in np.argsort(acquired, kind="stable").tolist():

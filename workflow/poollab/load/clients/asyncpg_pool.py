@@ -1,34 +1,33 @@
 """The asyncpg pool as a client."""
 
-import time
-from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 import asyncpg
 
-from poollab.load import rows as r
-from poollab.load.rows import Rows
-
-#: PostgreSQL plans a prepared statement five times for its arguments before it may settle on one plan.
-CUSTOM_PLANS = 5
+from poollab.load.clients.base import GENERIC_PLANS, WARM_UPS, Statements, one_word
+from poollab.load.steps import Values
 
 
 class AsyncpgClient:
     """A pool that is created empty, grown one connection after another, and warmed on each of them."""
 
-    module = "asyncpg"
-    version = asyncpg.__version__
+    timeouts: tuple[type[BaseException], ...] = (TimeoutError,)
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._spec = spec
         self._size: int = spec["pool"]["size"]
+        self._acquire_s, self._query_s = spec["timeouts"]["acquire_s"], spec["timeouts"]["query_s"]
         self._pool: Any = None
         self.backends: list[int] = []
-        """Server process ids of the connections, in order of establishment."""
+        self.connects = 0
+        #: The pool's own calls with their bounds: a method around them would be a further coroutine for each request.
+        self.acquire: Any = None
+        self.release: Any = None
 
     async def open(self) -> None:
-        """Establish every connection of the pool, one after another."""
-        spec = self._spec
+        """See `Client`."""
+        spec, arm = self._spec, self._spec["pool"]
         self._pool = asyncpg.create_pool(
             host=spec["socket"],
             port=spec["port"],
@@ -40,80 +39,64 @@ class AsyncpgClient:
             max_inactive_connection_lifetime=0,
             max_queries=2**62,
             max_cached_statement_lifetime=0,
-            timeout=spec["timeouts"]["acquire_s"],
+            timeout=self._acquire_s,
+            init=self._connected,
+            reset=None if arm.get("reset", True) else _as_it_is,
             server_settings={"application_name": "poollab"},
         )
         await self._pool
+        self.acquire = partial(self._pool.acquire, timeout=self._acquire_s)
+        self.release = partial(self._pool.release, timeout=self._acquire_s)
         held = [await self._pool.acquire() for _ in range(self._size)]
         self.backends = [connection.get_server_pid() for connection in held]
         for connection in held:
             await self._pool.release(connection)
 
-    async def warm(self, sql: str, args: list[tuple[int, ...]]) -> str:
-        """
-        Execute the statement on every connection until its plan is settled.
+    async def _connected(self, _connection: Any) -> None:
+        self.connects += 1
 
-        Returns `generic` or `custom` (the server keeps planning for each argument), `mixed` where
-        connections differ.
-        """
+    async def settle(self, statements: Statements) -> str | None:
+        """See `Client`."""
         held = [await self._pool.acquire() for _ in range(self._size)]
         kinds = set()
         for number, connection in enumerate(held):
-            for turn in range(CUSTOM_PLANS + 2):
-                await self._warm_once(connection, sql, args[(number + turn) % len(args)])
-            counts = "SELECT generic_plans FROM pg_prepared_statements WHERE statement = $1"
-            kinds.add("generic" if await connection.fetchval(counts, sql) else "custom")
+            for sql, values in statements:
+                for turn in range(WARM_UPS):
+                    await self._warm_once(connection, sql, values[(number + turn) % len(values)])
+                kinds.add("generic" if await connection.fetchval(GENERIC_PLANS, sql) else "custom")
         for connection in held:
             await self._pool.release(connection)
-        return kinds.pop() if len(kinds) == 1 else "mixed"
+        return one_word(kinds)
 
-    async def _warm_once(self, connection: Any, sql: str, values: tuple[int, ...]) -> None:
+    async def _warm_once(self, connection: Any, sql: str, values: Values) -> None:
         """Execute once; what fails for these arguments alone will be a row of the run, and is no fault here."""
         try:
-            await connection.fetchval(sql, *values, timeout=self._spec["timeouts"]["query_s"])
+            await self.query(connection, sql, values)
         except asyncpg.SyntaxOrAccessError:
             raise
         except (TimeoutError, asyncpg.PostgresError):
             return
 
-    def requests(self, rows: Rows, sql: str, args: list[tuple[int, ...]]) -> list[Coroutine[Any, Any, None]]:
-        """Make the coroutine of every request before the clock starts."""
-        started, acquired, result, released = rows.started, rows.acquired, rows.result, rows.released
-        status, backend, errors, clock = rows.status, rows.backend, rows.errors, time.monotonic_ns
-        acquire, release = self._pool.acquire, self._pool.release
-        acquire_s, query_s = self._spec["timeouts"]["acquire_s"], self._spec["timeouts"]["query_s"]
+    def query(self, connection: Any, sql: str, values: Values) -> Any:
+        """See `Client`; all rows are taken, as by the other clients (fetchval would stop the server after one)."""
+        return connection.fetch(sql, *values, timeout=self._query_s)
 
-        async def request(number: int, values: tuple[int, ...]) -> None:
-            started[number] = clock()
-            try:
-                connection = await acquire(timeout=acquire_s)
-            except TimeoutError:
-                status[number] = r.ACQUIRE_TIMEOUT
-                return
-            except Exception as error:  # noqa: BLE001 - every failure is a row, none may vanish
-                status[number], errors[number] = r.ERROR, describe(error)
-                return
-            acquired[number] = clock()
-            backend[number] = connection.get_server_pid()
-            outcome = r.OK
-            try:
-                await connection.fetchval(sql, *values, timeout=query_s)
-                result[number] = clock()
-            except TimeoutError:
-                outcome = r.QUERY_TIMEOUT
-            except Exception as error:  # noqa: BLE001
-                outcome, errors[number] = r.ERROR, describe(error)
-            try:
-                await release(connection, timeout=acquire_s)
-                released[number] = clock()
-            except Exception as error:  # noqa: BLE001
-                outcome, errors[number] = r.ERROR, describe(error)
-            status[number] = outcome
+    @staticmethod
+    def backend(connection: Any) -> int:
+        """See `Client`."""
+        pid: int = connection.get_server_pid()
+        return pid
 
-        return [request(number, values) for number, values in enumerate(args)]
+    def facts(self) -> dict[str, Any]:
+        """See `Client`."""
+        kind = type(self._pool)
+        return {
+            "driver": {"module": "asyncpg", "version": asyncpg.__version__},
+            "pool": {"class": kind.__qualname__, "module": kind.__module__, "version": asyncpg.__version__},
+        }
 
     async def close(self) -> int:
-        """Close one connection after another; return how many the pool could still hand out."""
+        """See `Client`."""
         held = []
         try:
             # All are taken before the first is closed: a closed one would be handed out anew, with a reconnect.
@@ -126,6 +109,5 @@ class AsyncpgClient:
         return len(held)
 
 
-def describe(error: BaseException) -> str:
-    """Return an error's class and the first line of its text (which may hold no secret: there is none)."""
-    return f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+async def _as_it_is(_connection: Any) -> None:
+    """Stand in for the pool's reset query where an arm goes without it."""

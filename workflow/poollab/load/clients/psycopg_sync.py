@@ -1,0 +1,127 @@
+"""psycopg's blocking pool as a client: for threads, and for an executor below an event loop."""
+
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
+
+from poollab.load.clients import psycopg_common as common
+from poollab.load.clients.base import GENERIC_PLANS, WARM_UPS, Statements, one_word
+from poollab.load.clients.watch import Watch
+from poollab.load.steps import Values
+
+_IDLE = TransactionStatus.IDLE
+
+
+class PsycopgSyncClient:
+    """A ConnectionPool that is created empty, grown one connection after another, and warmed on each of them."""
+
+    timeouts = common.TIMEOUTS
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._spec = spec
+        self._size: int = spec["pool"]["size"]
+        self._acquire_s = spec["timeouts"]["acquire_s"]
+        self._queries = Watch(spec["timeouts"]["query_s"])
+        self._releases = Watch(spec["timeouts"]["acquire_s"])
+        self._pool: Any = None
+        self.backends: list[int] = []
+        self.connects = 0
+        self.acquire: Any = None
+
+    def open(self) -> None:
+        """See `Client`."""
+        check = ConnectionPool.check_connection if self._spec["pool"].get("check") else None
+        self._pool = ConnectionPool(
+            kwargs={**common.connection_arguments(self._spec), "cursor_factory": psycopg.RawCursor},
+            configure=self._connected,
+            check=check,
+            **common.pool_arguments(self._spec),
+        )
+        self._pool.open()
+        self.acquire = partial(self._pool.getconn, self._acquire_s)
+        held = [self._pool.getconn() for _ in range(self._size)]
+        self.backends = [self.backend(connection) for connection in held]
+        for connection in held:
+            self._pool.putconn(connection)
+
+    def _connected(self, _connection: Any) -> None:
+        self.connects += 1
+
+    def settle(self, statements: Statements) -> str | None:
+        """See `Client`."""
+        held = [self._pool.getconn() for _ in range(self._size)]
+        kinds = set()
+        for number, connection in enumerate(held):
+            for sql, values in statements:
+                for turn in range(WARM_UPS):
+                    self._warm_once(connection, sql, values[(number + turn) % len(values)])
+                found = connection.execute(GENERIC_PLANS, (sql,), prepare=False).fetchone()
+                kinds.add("generic" if found and found[0] else "custom")
+        for connection in held:
+            self._pool.putconn(connection)
+        return one_word(kinds)
+
+    def _warm_once(self, connection: Any, sql: str, values: Values) -> None:
+        """Execute once; what fails for these arguments alone will be a row of the run, and is no fault here."""
+        try:
+            self.query(connection, sql, values)
+        except (TimeoutError, psycopg.Error) as error:
+            if common.of_statement(error):
+                raise
+
+    def query(self, connection: Any, sql: str, values: Values) -> None:
+        """See `Client`; when the time is over the watch cancels the statement in the server."""
+        watch = self._queries
+        watch.begin(connection)
+        try:
+            cursor = connection.execute(sql, values)
+            if cursor.pgresult.status == common.TUPLES_OK:
+                cursor.fetchall()
+        finally:
+            watch.end(connection)
+
+    def release(self, connection: Any) -> None:
+        """See `Client`; only a connection that is in a transaction needs the server, and so a bound."""
+        if connection.pgconn.transaction_status == _IDLE:
+            self._pool.putconn(connection)
+            return
+        self._releases.begin(connection)
+        try:
+            self._pool.putconn(connection)
+        finally:
+            self._releases.end(connection)
+
+    @staticmethod
+    def backend(connection: Any) -> int:
+        """See `Client`."""
+        pid: int = connection.pgconn.backend_pid
+        return pid
+
+    def facts(self) -> dict[str, Any]:
+        """See `Client`."""
+        return common.facts(self._pool)
+
+    def abort(self) -> None:
+        """See `SyncClient`."""
+        self._queries.cut_all()
+        self._releases.cut_all()
+
+    def close(self) -> int:
+        """See `Client`."""
+        held = []
+        try:
+            for _ in range(self._size):
+                held.append(self._pool.getconn(1))  # noqa: PERF401 - what was taken counts after an error too
+        except psycopg.Error:
+            pass
+        for connection in held:
+            connection.close()
+        self._pool.close(1)
+        # A thread that got its connection since the last cut would hold the process's end up.
+        self.abort()
+        self._queries.close()
+        self._releases.close()
+        return len(held)
