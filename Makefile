@@ -12,9 +12,11 @@ override N := $(value N)
 override LAB := $(value LAB)
 override SEED := $(value SEED)
 override RESULTS := $(value RESULTS)
-export N LAB SEED RESULTS
+override FROM := $(value FROM)
+override OUT := $(value OUT)
+export N LAB SEED RESULTS FROM OUT
 
-.PHONY: help study env test test-slow test-cgroup2 lint images chaos bench publish clean clean-results
+.PHONY: help study env test test-slow test-cgroup2 lint images chaos bench selftest publish verify report clean clean-results
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */\1|/p' Makefile | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -51,8 +53,17 @@ chaos: env ## break a study off N times (default 30) in random ways; LAB=embedde
 bench: env ## how much the instrument itself costs
 	@$(PY) tests/bench/run.py
 
+selftest: env ## does the instrument measure what it says, on this machine? half a minute
+	@$(PY) scripts/selftest.py
+
 publish: env ## copy report and data package to reports/published/; STUDY=... as above
 	@$(PY) scripts/publish.py $${STUDY:+"--study=$$STUDY"} $${RESULTS:+"--results=$$RESULTS"}
+
+verify: env ## check data packages against their checksums; STUDY=..., or FROM=folder
+	@$(PY) scripts/verify.py $${STUDY:+"--study=$$STUDY"} $${FROM:+"--from=$$FROM"} $${RESULTS:+"--results=$$RESULTS"}
+
+report: env ## make the report again from a data package, FROM=folder; goes to results/from-<study>/, or OUT=folder
+	@$(PY) scripts/report_from.py $${FROM:+"--from=$$FROM"} $${OUT:+"--out=$$OUT"}
 
 clean: env ## remove what a lab left behind on this machine; keeps all results
 	@$(PY) scripts/clean.py

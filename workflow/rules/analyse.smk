@@ -15,6 +15,8 @@ rule collect_tables:
         requests=f"{RESULTS}/requests.parquet",
         tables=multiext(f"{RESULTS}/", "runs.parquet", "runs.csv", "conditions.parquet", "conditions.csv"),
         environment=f"{RESULTS}/environment.json",
+        analysis=f"{RESULTS}/analysis.json",
+        series=f"{RESULTS}/series.json",
     log:
         f"{RESULTS}/logs/collect.log",
     conda:

@@ -1,9 +1,14 @@
+# What explains the package is code, too: an edit makes the package anew, and never measures again.
+PUBLISH_CODE = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "workflow/poollab/publish").glob("*.py"))
+
+
 rule publish:
     input:
         html=rules.render_html.output,
         pdf=rules.render_pdf.output if SESSION.pdf else [],
         tables=rules.collect_tables.output,
         study=SESSION.file,
+        code=PUBLISH_CODE,
     output:
         f"{RESULTS}/published/SHA256SUMS",
     log:

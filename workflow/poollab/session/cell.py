@@ -1,6 +1,7 @@
 """A cell's job: find its plan and its block, measure, and print its one line."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ from poollab.data import store
 from poollab.errors import LabError, MeasurementError, SafetyStop
 from poollab.lab import choose
 from poollab.lab.base import Lab
+from poollab.run import benchmark
 from poollab.run.cell import Plan, measure
 from poollab.run.guard import Guard, Thresholds
-from poollab.session import terminal
+from poollab.session import confirm, terminal
 from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
+from poollab.session.plan_file import window_s
 from poollab.session.terminal import EACH_S
 
 
@@ -29,12 +32,18 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
     session, cell = store.read_json(paths.session), run_record.parent.name
     if (block_record.parent / "stopped.json").exists():
         raise SafetyStop("")
-    lab, plan = choose.attach(block["lab"]), Plan.load(session, cell)
+    plan = Plan.load(session, cell)
+    if (decided := confirm.not_needed(paths, session, plan, block["block"])) is not None:
+        # Why stands in the record; here it would stand in every second line.
+        _progress(paths, session, {**decided, "reasons": ""})
+        return
+    lab = choose.attach(block["lab"])
+    plan, measured = _prepared(paths, plan)
     try:
         guard = _guard(lab, session, paths)
         guard.wait_until_calm(terminal.say)
         enforced = all(proof["enforced"] for proof in block["proof"].values())
-        record = measure(lab, plan, run_record.parent, block["block"], guard, enforced=enforced)
+        record = measured(lab, plan, run_record.parent, block["block"], guard, enforced=enforced)
     except SafetyStop as stop:
         _keep_attempt(paths, plan, stop, block["block"])
         _stop(block_record.parent, f"Safety stop: {stop}", stop.exit_code, cell)
@@ -48,6 +57,15 @@ def measure_cell(run_record: Path, block_record: Path) -> None:
     _progress(paths, session, record)
 
 
+def _prepared(paths: Paths, plan: Plan) -> tuple[Plan, Callable[..., dict[str, Any]]]:
+    """Return a cell's plan with what calibration found for it, and what measures it."""
+    if "benchmark" in plan.settings["workload"]:
+        return plan, benchmark.measure
+    from poollab.session import calibrate  # noqa: PLC0415 - takes 0.2 s, which a benchmark's many cells are spared
+
+    return calibrate.of_plan(paths, plan), measure
+
+
 def _guard(lab: Lab, session: dict[str, Any], paths: Paths) -> Guard:
     return Guard(Thresholds.of(session["safety"]), [lab.database_counters()], [paths.results, Path(lab.record.folder)])
 
@@ -59,12 +77,13 @@ def _keep_attempt(paths: Paths, plan: Plan, stop: SafetyStop, block: int) -> Non
 
 
 def _stop(folder: Path, reason: str, code: int, cell: str) -> None:
-    store.write_json(folder / "stopped.json", {"reason": reason, "exit_code": code, "cell": cell, "pid": os.getpid()})
+    content = {"reason": Paths.portable(reason), "exit_code": code, "cell": cell, "pid": os.getpid()}
+    store.write_json(folder / "stopped.json", content)
 
 
 def _progress(paths: Paths, session: dict[str, Any], record: dict[str, Any]) -> None:
     planned = session["planned"]
-    done = sum(paths.run_record(name).exists() for name in planned)
-    windows = record["settings"]["windows"]
-    left = (len(planned) - done) * (windows["warm_up_s"] + windows["measure_s"] + EACH_S) + 5
+    waiting = [name for name in planned if not paths.run_record(name).exists()]
+    done = len(planned) - len(waiting)
+    left = sum(window_s(session["cells"][name]["settings"]) + EACH_S for name in waiting) + 5
     terminal.say(terminal.cell_line(done, len(planned), record, record["overall_p99_ns"], left))

@@ -3,18 +3,20 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from poollab.errors import IdentityError
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
+from poollab.session import confirm
 from poollab.session.paths import Paths
 
 
-def finished(paths: Paths, plans: dict[str, Plan]) -> tuple[dict[str, int], dict[str, str]]:
+def finished(paths: Paths, plans: dict[str, Plan], model: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, str]]:
     """
-    Look at every planned cell that has results.
+    Look at every planned cell that has results; `model` is the study as plain values.
 
     Returns the block of each whole cell, and for each damaged one what is wrong with it.
 
@@ -31,6 +33,8 @@ def finished(paths: Paths, plans: dict[str, Plan]) -> tuple[dict[str, int], dict
             damaged[name] = "run.json is missing"
             continue
         fault, record = _fault(paths, name, plan)
+        # First passes come first, so what is damaged among them is known here.
+        fault = fault or confirm.stale(paths, record, damaged, confirm.rule(model, plan))
         if fault:
             damaged[name] = fault
         else:

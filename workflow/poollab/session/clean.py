@@ -61,7 +61,8 @@ def clean_results(root: Path, study: str, ask: Callable[[str], bool], results: s
         raise ConfigError([f"study = {study!r}: must be {LABEL_RULE}"])
     folder = configured_results(root, study, results)
     lock.clear_stale(root)
-    if not folder.is_dir():
+    # A folder of the project that no study wrote is nobody's results, whatever RESULTS= and STUDY= make of it.
+    if not (folder / "state").is_dir():
         known = sorted(p.parent.name for p in (root / "results").glob("*/state"))
         raise ConfigError(
             [f"study = {study}: there are no results in {folder}; results of: {', '.join(known) or 'none'}"]

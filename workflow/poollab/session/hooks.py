@@ -11,18 +11,23 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from poollab.data import store
-from poollab.errors import PoollabError
+from poollab.errors import ConfigError, PoollabError
 from poollab.lab import choose
 from poollab.lab.place import Owner
-from poollab.session import again, lock, plan_file, terminal
+from poollab.session import again, lock, machine_lock, opening, plan_file, terminal
 from poollab.session.open import Session
 
 INTERRUPTED, STOPPED = 130, 75
+
+#: How long jobs may take to leave after a signal that reached them too, in seconds.
+PASS_ON_AFTER_S = 0.3
 
 
 class Hooks:
@@ -40,8 +45,11 @@ class Hooks:
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sig, self._on_signal)
         atexit.register(self._down)
+        # Snakemake fails a job whose output is older than its input and deletes what was measured; on one machine
+        # that only says that the clock was stepped back meanwhile.
+        self._workflow.dag.check_output_mtime = _any_time
         try:
-            lock.refuse_another_study()
+            self._take_the_machine()
         except PoollabError as error:
             terminal.say(str(error))
             sys.exit(error.exit_code)
@@ -60,7 +68,7 @@ class Hooks:
         except PoollabError as error:
             terminal.say(str(error))
             sys.exit(error.exit_code)
-        terminal.say(terminal.opening(self._session, lab))
+        terminal.say(opening.opening(self._session, lab))
         session = self._session
         plan_file.write(
             session.paths.session,
@@ -74,6 +82,12 @@ class Hooks:
             limits_required=session.machine.limits == "required",
             owner={"pid": os.getpid(), "started": Owner.this_process().started},
         )
+
+    def _take_the_machine(self) -> None:
+        """See that no other study measures here, from now until this process ends."""
+        if not_taken := machine_lock.take():
+            terminal.say(f"No lock on this machine ({not_taken}): a study of another user would not be noticed.")
+        lock.refuse_another_study()
 
     def _refuse_measuring_again(self) -> None:
         """
@@ -108,6 +122,7 @@ class Hooks:
             raise KeyboardInterrupt
         # In a thread: called here it would wait for a lock that this very thread may hold.
         threading.Thread(target=gracefully, daemon=True).start()
+        threading.Thread(target=_pass_on, daemon=True).start()
 
     def succeed(self, published: str) -> None:
         """Say where everything is, and the one-sentence result."""
@@ -129,6 +144,8 @@ class Hooks:
             sys.exit(INTERRUPTED)
         if stopped.exists():
             record = store.read_json(stopped)
+            if record["exit_code"] == ConfigError.exit_code:
+                where = f"{kept} of {total} cells are kept; when that is mended, the same command continues."
             terminal.say(f"{record['reason']}\n{where}")
             if record["exit_code"] == STOPPED and again.allowed(self._session.machine.safety):
                 # Registered last, so it runs first of all: after Snakemake has given its lock back.
@@ -151,6 +168,26 @@ class Hooks:
         )
         if done.stdout.strip() or done.returncode:
             terminal.say((done.stdout + done.stderr).strip())
+
+
+async def _any_time(*_: Any) -> None:
+    """Stand in for Snakemake's comparison of modification times after a job."""
+
+
+def _pass_on() -> None:
+    """
+    End the jobs under way, which Snakemake would let run to their ends.
+
+    A terminal's Ctrl-C reaches them by itself, so they get the time to leave first.
+    """
+    import psutil  # noqa: PLC0415 - only where a run is broken off
+
+    time.sleep(PASS_ON_AFTER_S)
+    # Those of our process group: the keeper and the server have sessions of their own and are not jobs.
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(child.pid) == os.getpgid(0):
+                child.send_signal(signal.SIGTERM)
 
 
 def _ended(folder: Path) -> bool:

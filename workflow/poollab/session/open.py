@@ -17,12 +17,16 @@ from poollab.run.cell import Plan
 from poollab.session import check, lock, plan_file
 from poollab.session.paths import Paths
 from poollab.session.terminal import say
+from poollab.study.faults import short
 from poollab.study.files import find_study, load_study, parse, read_yaml
 from poollab.study.machine import Machine
 from poollab.study.model import Study
 
 #: Hands the new block's number to Snakemake's child processes, which read the workflow again.
 BLOCK_VARIABLE = "POOLLAB_BLOCK"
+
+#: Longest name that a file system takes.
+NAME_BYTES = 255
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -
         IdentityError: results of other settings stand where this study's should.
         LockedError: another run is under way in this folder.
     """
+    # Snakemake has read it before, and keeps the last of two equal keys without a word.
+    read_yaml(root / "config" / "config.yaml")
     machine = parse(Machine, _as_text(config), "config/config.yaml")
     path = find_study(machine.study, root)
     study = load_study(path)
@@ -95,7 +101,7 @@ def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -
         say("The last run here was killed; its lock was removed.")
     if not looking:
         lock.claim(root, path.stem)
-    blocks, damaged = check.finished(paths, plans)
+    blocks, damaged = check.finished(paths, plans, study.model_dump(mode="json", by_alias=True))
     if not looking:
         for line in check.set_aside(paths, damaged):
             say(line)
@@ -127,9 +133,14 @@ def configured_results(root: Path, study: str | None, results: str | None = None
 
 
 def _results_folder(root: Path, name: str) -> Path:
-    target = (root / name).resolve()
-    if target == root.resolve() or root.resolve() not in target.parents:
-        fault = f"config/config.yaml: results = {name!r}: must be a folder inside the project, such as results"
+    fault = f"config/config.yaml: results = {short(name)}: must be a folder inside the project, such as results"
+    if not name.isprintable() or any(len(os.fsencode(part)) > NAME_BYTES for part in Path(name).parts):
+        raise ConfigError([f"{fault}, with a name that a folder can have"])
+    target, home = (root / name).resolve(), root.resolve()
+    if target == home or home not in target.parents:
         raise ConfigError([fault])
+    # `make clean` looks into no hidden folder, and those that are here belong to other programs.
+    if target.relative_to(home).parts[0].startswith("."):
+        raise ConfigError([f"{fault}, and no hidden one"])
     # Relative, so that records hold no path of this machine and a moved project keeps its results.
-    return Path(os.path.relpath(target, root.resolve()))
+    return Path(os.path.relpath(target, home))

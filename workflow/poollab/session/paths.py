@@ -20,6 +20,11 @@ class Paths:
         """The present run's resolved study and plan."""
         return self.state / "session.json"
 
+    @property
+    def calibration(self) -> Path:
+        """What was found on this machine before the first cell, where a workload asks for it."""
+        return self.state / "calibration.json"
+
     def block(self, number: int) -> Path:
         """Folder of one block's records; never deleted, its number never reused."""
         return self.state / "blocks" / str(number)
@@ -47,6 +52,11 @@ class Paths:
         """List the numbers of all blocks so far."""
         folder = self.state / "blocks"
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit()) if folder.is_dir() else []
+
+    @staticmethod
+    def portable(text: str) -> str:
+        """Write paths below the present folder, the project's, as they are from there: records are published."""
+        return text.replace(f"{Path.cwd()}/", "")
 
     @classmethod
     def around(cls, path: Path) -> "Paths":

@@ -10,6 +10,9 @@ from poollab.run.cell import Plan
 from poollab.session.terminal import EACH_S, FIXED_S
 from poollab.study.model import Study
 
+#: What a plan holds in the session file; calibration is found later and lies in a file of its own.
+SLOTS = tuple(slot for slot in Plan.__slots__ if slot != "calibration")
+
 
 def cells(study: Study, name: str) -> dict[str, Plan]:
     """Return every cell's plan by name, in the order of execution."""
@@ -21,9 +24,20 @@ def cells(study: Study, name: str) -> dict[str, Plan]:
     return made
 
 
-def seconds(study: Study, count: int) -> float:
-    """Estimate how long `count` cells take, from their windows."""
-    return FIXED_S + count * (study.windows.warm_up_s + study.windows.measure_s + EACH_S)
+def seconds(plans: list[Plan]) -> float:
+    """Estimate how long cells take, from their windows, and what is found by calibration before the first of them."""
+    found = {plan.workload: plan.settings["calibration"]["seconds"] for plan in plans if "calibration" in plan.settings}
+    return FIXED_S + float(sum(found.values())) + sum(window_s(plan.settings) + EACH_S for plan in plans)
+
+
+def window_s(settings: dict[str, Any]) -> float:
+    """Return how long a cell's windows take; a batch is over when its last request is, as a rule long before."""
+    warm_up_s, measure_s = (float(settings["windows"][key]) for key in ("warm_up_s", "measure_s"))
+    return (
+        min(warm_up_s, 1.0) + min(measure_s, 1.5)
+        if "batch" in settings["workload"]["arrivals"]
+        else warm_up_s + measure_s
+    )
 
 
 def study_hash(plans: dict[str, Plan]) -> str:
@@ -41,7 +55,7 @@ def renew(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan]
 
 def write(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan], **more: Any) -> None:
     """Write the session file."""
-    model = study.model_dump(mode="json")
+    model = study.model_dump(mode="json", by_alias=True)
     if study.limits is not None:
         # As they are in force: what a level does not name comes from database and load_generator.
         model["limits"] = {
@@ -49,11 +63,17 @@ def write(path: Path, study: Study, name: str, file: str, plans: dict[str, Plan]
             for label, (one, two) in study.limit_map.items()
         }
     content = {
-        "study": {"name": name, "file": file, "title": study.title, "model": model},
+        # Of a file outside the project only the name: its folders are this machine's, and records are published.
+        "study": {
+            "name": name,
+            "file": Path(file).name if file.startswith("..") else file,
+            "title": study.title,
+            "model": model,
+        },
         "poollab": __version__,
         "study_hash": study_hash(plans),
         "planned": list(plans),
-        "cells": {key: {slot: getattr(plan, slot) for slot in Plan.__slots__} for key, plan in plans.items()},
+        "cells": {key: {slot: getattr(plan, slot) for slot in SLOTS} for key, plan in plans.items()},
         **more,
     }
     store.write_json(path, content)

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from poollab.data import store
-from poollab.errors import ConfigError, IdentityError, LabError, PoollabError
-from poollab.lab import choose, leftovers, machine, place, procs, seeding
+from poollab.errors import ConfigError, IdentityError, LabError, PoollabError, SafetyStop
+from poollab.lab import burn, choose, leftovers, machine, place, procs, seeding
 from poollab.lab.base import ROLE, Announce, Caps, Lab, LabRecord, Proof
 from poollab.lab.child import signals_held
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
-from poollab.session import teardown
+from poollab.session import calibrate, teardown, threads
 from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
+from poollab.session.terminal import say
 
 BURN_S = 1.0
+#: Burns before a host is called too busy for a proof, each longer than the one before.
+BURNS = 3
+SIDES = ("database", "load generator")
 
 
 def provision(record_path: Path) -> str:
@@ -47,23 +51,27 @@ def provision(record_path: Path) -> str:
     try:
         block = _begin(lab, session, announce)
         _same_environment(paths, int(folder.name), block["environment"])
+        enforced = bool(block["environment"]["caps_enforced"])
+        found = calibrate.calibrate(lab, session, paths, int(folder.name), say, enforced=enforced)
         store.write_json(folder / "block.json", {"block": int(folder.name), **block, "lab": lab.record.to_json()})
     except PoollabError as error:
         teardown.end_block(folder, "the database could not be provided")
         # Snakemake ends with 1 whatever a job says; the hooks take reason and code from here.
-        store.write_json(folder / "stopped.json", {"reason": str(error), "exit_code": error.exit_code})
+        reason = paths.portable(f"Safety stop: {error}" if isinstance(error, SafetyStop) else str(error))
+        store.write_json(folder / "stopped.json", {"reason": reason, "exit_code": error.exit_code})
         raise LabError("") from error
     except BaseException:
         teardown.end_block(folder, "the database could not be provided")
         raise
-    return _summary(block)
+    return "\n".join([_summary(block), *found])
 
 
 def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, Any]:
     study = session["study"]["model"]["database"]
     settings = {key: str(value) for key, value in study["settings"].items()}
+    threads.refuse_too_many(session)
     lab.start(announce, settings, study["major"])
-    seeds = seeding.seed(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})
+    seeds = _seeded(lab.admin_dsn(), {name: table["rows"] for name, table in study["tables"].items()})
     _statements_hold(lab.admin_dsn(), session)
     proofs = _prove(lab, session)
     announce(lab.record)
@@ -86,16 +94,55 @@ def _begin(lab: Lab, session: dict[str, Any], announce: Announce) -> dict[str, A
     }
 
 
+def _seeded(dsn: str, tables: dict[str, int]) -> dict[str, dict[str, Any]]:
+    """
+    Load the tables (name -> rows) and return the proof of each.
+
+    Raises:
+        LabError: the server could not take them (a full disk, too little memory), in its own words.
+    """
+    import psycopg  # noqa: PLC0415 - only where a server is talked to
+
+    try:
+        return seeding.seed(dsn, tables)
+    except psycopg.Error as error:
+        rows = ", ".join(f"{name} {count:,} rows" for name, count in tables.items())
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise LabError(
+            f"the tables could not be loaded ({rows}): {said}; make room, lower database.tables or raise "
+            "database.limits.memory_mib, then run the same command again"
+        ) from error
+
+
 def _prove(lab: Lab, session: dict[str, Any]) -> tuple[Proof, Proof]:
     """Prove the tightest cap of each side that any cell asks for."""
     plans, required = [Plan.load(session, name) for name in session["planned"]], session["limits_required"]
     wanted = tightest([p.caps("database") for p in plans]), tightest([p.caps("load_generator") for p in plans])
     lab.set_caps(*wanted)
-    proofs = lab.prove(BURN_S)
-    for side, proof in zip(("database", "load generator"), proofs, strict=True):
+    proofs = _burnt(lab)
+    for side, proof in zip(SIDES, proofs, strict=True):
         if not proof.enforced and required:
             raise LabError(f"limits = required, and the cap of the {side} is not enforced: {proof.note}")
     return proofs
+
+
+def _burnt(lab: Lab) -> tuple[Proof, Proof]:
+    """
+    Burn inside both caps, again where others left the burn too little CPU to press against one.
+
+    Raises:
+        SafetyStop: they left too little each time, so nothing is known of the cap.
+    """
+    for turn in range(1, BURNS + 1):
+        proofs = lab.prove(BURN_S * turn)
+        weak = [(side, p) for side, p in zip(SIDES, proofs, strict=True) if not (p.enforced or burn.pressed(p))]
+        if not weak:
+            return proofs
+    side, proof = weak[0]
+    raise SafetyStop(
+        f"the host is too busy to prove the cap of the {side}: {BURNS} burns got no further than "
+        f"{proof.burn_cores or 0:.2f} of {proof.caps.cores or 0:g} cores. Run the same command when it is calm"
+    )
 
 
 def tightest(caps: list[Caps]) -> Caps:
@@ -114,19 +161,34 @@ def _statements_hold(dsn: str, session: dict[str, Any]) -> None:
     """
     import psycopg  # noqa: PLC0415 - only where a server is talked to
 
-    statements = {cell["workload"]: cell["settings"]["workload"]["sql"] for cell in session["cells"].values()}
     faults = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(f"SET ROLE {ROLE}")
-        for name, text in statements.items():
+        for at, text in _statements(session).items():
             answer = connection.pgconn.prepare(b"", text.encode())
             if answer.status != psycopg.pq.ExecStatus.COMMAND_OK:
                 lines = [line.strip() for line in answer.get_error_message().splitlines() if line.strip(" ^")]
                 said = " ".join(line for line in lines if not line.startswith("LINE ")).removeprefix("ERROR:").strip()
-                at = f"{session['study']['file']}: workloads.{name}.sql"
                 faults.append(f"{at}: PostgreSQL refuses it: {said}; correct it and run the same command again")
     if faults:
         raise ConfigError(faults)
+
+
+def _statements(session: dict[str, Any]) -> dict[str, str]:
+    """Return every statement of the study by its place in the file."""
+    written, found = session["study"]["model"]["workloads"], {}
+    for workload, steps in {
+        c["workload"]: c["settings"]["workload"]["request"] for c in session["cells"].values()
+    }.items():
+        own = written[workload]
+        # Where a statement is another workload's, the place is the one where it stands.
+        borrowed = own["same"] and own["sql"] is None and own["request"] is None
+        name = own["same"] if borrowed else workload
+        for number, step in enumerate(steps):
+            if "query" in step:
+                place = "sql" if written[name]["request"] is None else f"request[{number}].query.sql"
+                found[f"{session['study']['file']}: workloads.{name}.{place}"] = step["query"]["sql"]
+    return found
 
 
 def _settings_hold(wanted: dict[str, str], found: dict[str, str], dsn: str) -> None:

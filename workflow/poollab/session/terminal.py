@@ -78,35 +78,12 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def opening(session: Any, lab: tuple[str, str]) -> str:
-    """Return the paragraph before the start: study, cells, lab and why, caps, expected time."""
-    study, missing = session.study, len(session.missing)
-    kept = len(session.plans) - missing
-    shape = f"{counted(len(study.workloads), 'workload')} x {counted(len(study.arm_map), 'pool')}"
-    shape += f" x {len(study.limit_map)} limits" if len(study.limit_map) > 1 else ""
-    from poollab.session.plan_file import seconds  # noqa: PLC0415 - terminal is imported by it too
-
-    limits = f"Caps: database {caps(study.database.limits)}; load generator {caps(study.load_generator.limits)}"
-    lines = [
-        f"Poollab: {study.title}",
-        f"Study {session.name}: {len(session.plans)} cells ({shape} x {counted(study.repeats, 'repeat')})"
-        + (f", {kept} measured already, {missing} to go." if kept else "."),
-        f"Lab: {lab[0]} ({lab[1]}). {limits}.",
-        f"Expected: about {minutes(seconds(study, missing))}. Ctrl-C stops; the same command goes on from there.",
-    ]
-    return "\n".join(lines)
-
-
-def caps(limits: Any) -> str:
-    """Say a cap in words."""
-    cpu = "CPU uncapped" if limits.cpus is None else f"{limits.cpus:g} cores ({limits.period_ms:g} ms period)"
-    return cpu + ("" if limits.memory_mib is None else f", {limits.memory_mib} MiB")
-
-
 def cell_line(number: int, total: int, record: dict[str, Any], p99_ns: int | None, left_s: float) -> str:
-    """Return a cell's one line: n of m, the cell, p99, status, time left."""
+    """Return a cell's one line: n of m, the cell, p99 (a benchmark: mean of its iterations), status, time left."""
     names = [record["workload"], record["arm"], *([record["limits"]] if record["limits"] else [])]
     p99 = "p99       -" if p99_ns is None else f"p99 {p99_ns / 1e6:7.2f} ms"
+    if record.get("benchmark", {}).get("mean_ns") is not None:
+        p99 = f"mean {record['benchmark']['mean_ns'] / 1e6:8.2f} ms"
     cell = "  ".join(f"{name:<14}" for name in names)
     text = f"[{number:>{len(str(total))}}/{total}] {cell} run {record['repeat']}  {p99}  {record['status']}"
     tail = f"  ({minutes(left_s)} left)" if number < total else ""
