@@ -14,16 +14,20 @@ def environment(results: Path, session: dict[str, Any], records: list[dict[str, 
     proofs = [proof for block in blocks for proof in block["proof"].values()]
     notes = list(dict.fromkeys(proof["note"] for proof in proofs if not proof["enforced"]))
     begun = sorted(record["started_at"] for record in records)
+    # All that is planned has a record by now; one without rows was found not to be needed.
+    measured = {record["cell"] for record in records}
     return {
         "format": FORMAT_VERSION,
         "study": session["study"],
         "poollab": {"version": version, "method": METHOD_VERSION, **_measured_at(blocks)},
         "study_hash": session["study_hash"],
         "lab": {**session["lab"], "caps_enforced": not notes, "caps_note": "; ".join(notes)},
-        "planned": session["planned"],
+        "planned": [cell for cell in session["planned"] if cell in measured],
+        "not_needed": [cell for cell in session["planned"] if cell not in measured],
         "measured_from": begun[0],
         "measured_to": begun[-1],
         "blocks": blocks,
+        "calibration": _calibration(results),
         "fruitless": [_fruitless(results, n) for n in _numbers(results) if n not in {b["block"] for b in blocks}],
         "attempts": sorted(path.name for path in (results / "attempts").glob("*") if path.is_dir()),
     }
@@ -51,6 +55,12 @@ def _block(results: Path, number: int, records: list[dict[str, Any]]) -> dict[st
         "clock_stepped": [r["cell"] for r in mine if r.get("host", {}).get("clock_stepped_s")],
         "waited_s": round(_rested(folder) + sum(r.get("host", {}).get("waited_s", 0.0) for r in mine), 1),
     }
+
+
+def _calibration(results: Path) -> list[dict[str, Any]]:
+    """Return what was found on the machine before the first cell, each with what was measured for it."""
+    path = results / "state" / "calibration.json"
+    return list(store.read_json(path)["found"].values()) if path.exists() else []
 
 
 def _numbers(results: Path) -> list[int]:

@@ -1,0 +1,174 @@
+"""The numbers of each question of the execution-models study, from the runs of one condition."""
+
+from typing import Any
+
+from poollab.stats import in_use, measured
+from poollab.stats.measured import Run
+from poollab.stats.percentiles import plain_ns, pooled
+from poollab.stats.rows import ABSENT, Ints, Rows
+
+Row = dict[str, Any]
+
+THREADS = "psycopg-threads"
+TAIL = (50, 95, 99)
+
+
+def _about(runs: list[Run]) -> Row:
+    first = runs[0]
+    return {
+        **{key: first.record[key] for key in ("workload", "arm", "limits")},
+        "client": first.client,
+        "pool_size": first.size * first.processes,
+        "runs": len(runs),
+        "requests": sum(len(run.rows) for run in runs),
+    }
+
+
+def _by_run(runs: list[Run], values: list[Row]) -> list[Row]:
+    """Return what a comparison by run needs."""
+    return [
+        {"repeat": int(run.record["repeat"]), "block": int(run.record["block"]), **value}
+        for run, value in zip(runs, values, strict=True)
+    ]
+
+
+def took_ns(rows: Rows) -> int:
+    """Return the time from the first arrival to the end of the last request that ended ok."""
+    done = rows.where(rows.ok)
+    return int(done.end_ns.max() - rows.scheduled_ns.min())
+
+
+def ceiling(conditions: list[list[Run]]) -> list[Row]:
+    """
+    Return for each client and pool how long a batch took, beside n x S1 / P.
+
+    S1 is the mean hold of the same client on one connection, where queries never share the server.
+    """
+    rows = [_batch(runs) for runs in conditions]
+    alone = {(row["workload"], row["client"]): row["hold_mean_ns"] for row in rows if row["pool_size"] == 1}
+    for row in rows:
+        s1 = alone.get((row["workload"], row["client"]))
+        theory = None if s1 is None else row["batch"] * s1 / row["pool_size"]
+        row |= {"s1_ns": s1, "theory_ns": theory, "ratio": row["took_mean_ns"] / theory if theory else None}
+    return sorted(rows, key=lambda r: (r["workload"], r["pool_size"], r["client"]))
+
+
+def _batch(runs: list[Run]) -> Row:
+    took = [took_ns(run.rows) for run in runs]
+    return {
+        **_about(runs),
+        "batch": len(runs[0].rows),
+        "took_mean_ns": sum(took) / len(took),
+        "took_min_ns": min(took),
+        "took_max_ns": max(took),
+        "hold_mean_ns": measured.pooled_mean([_held_ns(run) for run in runs]),
+        "threads": runs[0].record["generator"].get("threads_peak") or runs[0].record["generator"].get("executor"),
+        "by_run": _by_run(runs, [{"took_ns": value} for value in took]),
+        "zero": zero_points(runs),
+    }
+
+
+def _held_ns(run: Run) -> Ints:
+    """Return how long each request that ended ok kept its connection from others."""
+    held: Ints = (in_use.freed_ns(run.rows) - run.rows.acquired_ns)[run.rows.ok]
+    return held
+
+
+def sequence(runs: list[Run]) -> Row:
+    """Return what one operation after another costs: its round trip, and with taking and giving back a connection."""
+    trips = [run.done.result_ns - run.done.acquired_ns for run in runs]
+    whole = [run.done.released_ns - run.done.asking_ns for run in runs]
+    query: Row = next((step["query"] for step in runs[0].steps if "query" in step), {})
+    return {
+        **_about(runs),
+        "sql": query.get("sql", ""),
+        "trip_mean_ns": measured.pooled_mean(trips),
+        "trip_p50": pooled(trips, 0.5),
+        "whole_mean_ns": measured.pooled_mean(whole),
+        "whole_p50": pooled(whole, 0.5),
+        "client_cpu_s": measured.mean([run.cpu_per_request_s("generator") for run in runs]),
+        "by_run": _by_run(
+            runs, [{"whole_ns": _mean(w), "trip_ns": _mean(t)} for w, t in zip(whole, trips, strict=True)]
+        ),
+    }
+
+
+def against_threads(rows: list[Row]) -> list[Row]:
+    """Return the times of one pool size relative to plain threads, the threads first."""
+    base = next((row["took_mean_ns"] for row in rows if row["client"] == THREADS), None)
+    found = [
+        {**{k: v for k, v in row.items() if k != "zero"}, "relative": row["took_mean_ns"] / base if base else None}
+        for row in rows
+    ]
+    return sorted(found, key=lambda r: (r["client"] != THREADS, r["client"]))
+
+
+def waits(runs: list[Run]) -> Row:
+    """Return what many waits at once take: time, resident memory that they added, and what Python counted of it."""
+    took = [took_ns(run.rows) for run in runs]
+    ready = [run.record["generator"].get("prepare_ns") for run in runs]
+    whole = [t + r for t, r in zip(took, ready, strict=True) if r is not None]
+    found = [run.record["generator"].get("memory") or {} for run in runs]
+    added = [_added(memory) for memory in found]
+    asked = next((step["wait"]["ms"] for step in runs[0].steps if "wait" in step), None)
+    return {
+        **_about(runs),
+        "batch": len(runs[0].rows),
+        "wait_ms": asked,
+        "traced": bool(runs[0].workload.get("trace_memory")),
+        "took_mean_ns": sum(took) / len(took),
+        "took_min_ns": min(took),
+        "took_max_ns": max(took),
+        "prepare_ns": measured.mean(ready),
+        "whole_min_ns": min(whole, default=None),
+        "whole_max_ns": max(whole, default=None),
+        "added_rss_bytes": measured.mean(added),
+        "traced_peak_bytes": measured.mean([memory.get("traced_peak_bytes") for memory in found]),
+        "threads": runs[0].record["generator"].get("threads"),
+        "by_run": _by_run(runs, [{"took_ns": value} for value in took]),
+    }
+
+
+def _added(memory: Row) -> float | None:
+    """Return the peak of resident memory less what was resident before the requests (and threads) were made."""
+    peak, before = memory.get("peak_rss_bytes"), memory.get("rss_before_requests_bytes")
+    return None if peak is None or before is None else float(peak - before)
+
+
+def beside(runs: list[Run]) -> Row:
+    """Return the times of requests beside computing, counted from the scheduled and from the started moment."""
+    compute: Row = next((step["compute"] for step in runs[0].steps if "compute" in step), {})
+    return {
+        **_about(runs),
+        "compute": compute,
+        "compute_in": runs[0].arm.get("compute_in", "caller"),
+        "threads": runs[0].record["generator"].get("threads"),
+        "statuses": sorted({str(run.record["status"]) for run in runs}),
+        "zero": zero_points(runs),
+        "by_run": _by_run(runs, [_tail(_since(run.done, "scheduled")) for run in runs]),
+    }
+
+
+def zero_points(runs: list[Run]) -> Row:
+    """Return p50, p95, p99 and maximum of the same requests, counted from either moment."""
+    return {moment: _pooled([_since(run.done, moment) for run in runs]) for moment in ("scheduled", "started")}
+
+
+def _pooled(values: list[Ints]) -> Row:
+    most = max((int(v.max()) for v in values if len(v)), default=None)
+    return {**{f"p{q}": pooled(values, q / 100) for q in TAIL}, "max_ns": most}
+
+
+def _since(done: Rows, moment: str) -> Ints:
+    start = done.scheduled_ns if moment == "scheduled" else done.started_ns
+    took: Ints = (done.end_ns - start)[done.end_ns != ABSENT]
+    return took
+
+
+def _tail(values: Ints) -> Row:
+    """Return a run's percentiles, None where their support is too weak for a verdict."""
+    return {f"p{q}_ns": plain_ns(pooled([values], q / 100)) for q in TAIL}
+
+
+def _mean(values: Ints) -> float:
+    return float(values.mean()) if len(values) else 0.0

@@ -1,0 +1,103 @@
+"""What the write-up says of computing beside queries and of the moment to count from, checked on this study."""
+
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+from poollab.stats import compare, paired
+from poollab.stats.claims import Verdict, ms, of_several, rank, verdict, word
+from poollab.stats.percentiles import plain_ns
+
+Row = dict[str, Any]
+
+THREADS, ASYNC = "psycopg-threads", "psycopg-async"
+
+
+def neighbours(rows: list[Row], margin: float) -> list[Verdict]:
+    """Computing beside queries: threads suffer no less than coroutines, and processes are the cure."""
+    found = []
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        mine = {(row["client"], row["compute_in"]): row for row in rows if row["workload"] == workload}
+        among = list(mine.values())
+        threads, loop = mine.get((THREADS, "caller")), mine.get((ASYNC, "caller"))
+        if threads and loop:
+            found.append(
+                _compare(
+                    f"Threads suffer no less than coroutines ({workload})",
+                    (loop, threads),
+                    paired.no_faster,
+                    among,
+                    margin,
+                )
+            )
+        for client, row in ((THREADS, threads), (ASYNC, loop)):
+            moved = mine.get((client, "processes"))
+            if row and moved:
+                subject = f"Moving the computing into processes is the cure ({workload}, {client})"
+                found.append(_compare(subject, (moved, row), paired.slower, among, margin))
+    return found
+
+
+def _compare(
+    subject: str,
+    two: tuple[Row, Row],
+    judge: Callable[[compare.Paired, float], bool | None],
+    among: list[Row],
+    margin: float,
+) -> Verdict:
+    one, other = two
+    pairs = {q: paired.pair(one, other, f"p{q}_ns", among) for q in (50, 95)}
+    a, b = one["zero"]["scheduled"], other["zero"]["scheduled"]
+    shown = ", ".join(f"p{q} {rank(a[f'p{q}'])} and {rank(b[f'p{q}'])}" for q in (50, 95))
+    ratios = ", ".join(f"p{q} {paired.said(pair)}" for q, pair in pairs.items())
+    return verdict(
+        subject,
+        f"{_name(one)} and {_name(other)}, from the scheduled moment: {shown}; largest {ms(a['max_ns'])} and "
+        f"{ms(b['max_ns'])} (single requests, in no verdict). The second against the first, run by run: {ratios}.",
+        word([judge(pairs[95], margin)]),
+    )
+
+
+def _name(row: Row) -> str:
+    return f"{row['client']}{' with processes' if row['compute_in'] == 'processes' else ''}"
+
+
+def zero_point(rows: list[Row], margin: float) -> list[Verdict]:
+    """Which client looks better depends on the moment from which the same requests are counted."""
+    found = []
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        mine = [row for row in rows if row["workload"] == workload]
+        alike = [pair for pair in permutations(mine, 2) if pair[0]["compute_in"] == pair[1]["compute_in"]]
+        flips = [text for one, other in alike for q in (50, 95) if (text := _flip(one, other, q, margin))]
+        known = all(plain_ns(row["zero"][m]["p95"]) is not None for row in mine for m in ("scheduled", "started"))
+        if len(mine) < 2:
+            continue
+        turned = (
+            f"Turned around: {'; '.join(flips)}" if flips else f"No two clients change places by more than {margin:.0%}"
+        )
+        orders = "; ".join(f"from the {m} moment {_order(mine, m)}" for m in ("scheduled", "started"))
+        found.append(
+            verdict(
+                f"Counting from the started moment turns the ranking around ({workload})",
+                f"p95 of the same requests, fastest first: {orders}. {turned}.",
+                of_several([bool(flips) if flips or known else None], [row["runs"] for row in mine]),
+            )
+        )
+    return found
+
+
+def _order(rows: list[Row], moment: str) -> str:
+    def value(row: Row) -> float:
+        return float(plain_ns(row["zero"][moment]["p95"]) or 0)
+
+    ordered = sorted(rows, key=value)
+    return ", ".join(f"{_name(row)} {rank(row['zero'][moment]['p95'])}" for row in ordered)
+
+
+def _flip(one: Row, other: Row, q: int, margin: float) -> str:
+    """Say so where `one` is clearly faster from the scheduled moment and clearly slower from the started one."""
+    a, b = ([plain_ns(row["zero"][m][f"p{q}"]) for m in ("scheduled", "started")] for row in (one, other))
+    if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
+        return ""
+    turned = a[0] * (1 + margin) < b[0] and b[1] * (1 + margin) < a[1]
+    return f"p{q} of {_name(one)} and {_name(other)}" if turned else ""
