@@ -6,10 +6,5 @@ __all__ = ["result_sentence"]
 
 
 def result_sentence(context: dict[str, Any]) -> str:
-    """
-    Return what was observed in one sentence, for the last line in the terminal.
-
-    It tells of the workload with the longest mean acquisition wait at its smallest pool (the one where a
-    larger pool has most to gain), from numbers that `context.build` has made; ends with a full stop.
-    """
-    return str(context["short"]["result"])
+    """Return the verdict's headline, for the last line in the terminal; ends with a full stop."""
+    return str(context["verdict"]["headline"])

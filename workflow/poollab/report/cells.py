@@ -2,7 +2,7 @@
 Tables as plain data: each cell holds the number, how it reads, and what a reader must know about it.
 
 A cell is {text, value, range, weak, note, range_weak, missing, numeric, code}; a table is {id, caption, columns,
-bodies, notes, row_count}; a body is {label, rows}; a row is {head, cells, mark}.
+bodies, notes, row_count}; a body is {label, rows}; a row is {head, cells, mark, word}.
 """
 
 from collections.abc import Sequence
@@ -80,9 +80,9 @@ def column(label: str, unit: str = "") -> dict[str, str]:
     return {"label": label, "unit": unit}
 
 
-def row(head: str, cells: Sequence[Cell], mark: str = "") -> dict[str, Any]:
-    """Return a row; `mark` is a word on the row as a whole (such as a status other than ok)."""
-    return {"head": head, "cells": list(cells), "mark": mark}
+def row(head: str, cells: Sequence[Cell], mark: str = "", word: str = "") -> dict[str, Any]:
+    """Return a row; `mark` warns of it as a whole (such as a status other than ok), `word` is a plain remark on it."""
+    return {"head": head, "cells": list(cells), "mark": mark, "word": word}
 
 
 def table(

@@ -1,17 +1,28 @@
 """All numbers of the report, made once: HTML, PDF, figures and the README read this one dictionary."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from poollab.report import (
+    analyses,
+    answer,
     blocks,
+    capstext,
+    ceilings,
+    checks,
     datafiles,
+    drifttable,
     environment,
     groups,
     limitations,
     machinetables,
-    short,
+    quota,
+    sections,
+    seriesview,
     tables,
+    verdict,
+    waittable,
     words,
 )
 from poollab.report.load import Results, load
@@ -26,56 +37,78 @@ def build(results: Path) -> dict[str, Any]:
         DataError: a file is missing, truncated or of another shape; names it and the next step.
     """
     read = load(results)
-    return _context(read, StudyView.of(read.environment))
+    study = StudyView.of(read.environment)
+    kind = analyses.module(study.kind)
+    context = _measured_part(read, study)
+    context["special"] = kind.build(context)
+    context["tables"] = _tables(context)
+    context["sections"] = [asdict(section) for section in sections.chosen(context, kind)]
+    return {**context, "limitations": limitations.build(context)}
 
 
-def _context(read: Results, study: StudyView) -> dict[str, Any]:
+def _measured_part(read: Results, study: StudyView) -> dict[str, Any]:
+    """Return everything that is the same for all kinds of studies."""
     recorded = read.environment
-    uncapped = not recorded["lab"]["caps_enforced"]
     found = groups.build(read, study)
+    seriesview.attach(found, read.series)
     runs = {
         "ok": sum(r["status"] == "ok" for r in read.runs),
         "measured": len(read.runs),
         "planned": len(recorded["planned"]),
     }
-    context = {
+    caps = capstext.build(read)
+    lines = seriesview.timelines(read.series, found)
+    return {
+        "kind": study.kind,
         "study": {"name": study.name, "title": study.title, "file": study.file, "hash": recorded["study_hash"]},
         "design": _design(found, study),
         "measured": _measured(recorded),
         "poollab": {**recorded["poollab"], "commit_text": _commit(recorded["poollab"])},
-        "lab": recorded["lab"],
+        "lab": {**recorded["lab"], "caps_text": caps["text"]},
         "runs": runs,
-        "uncapped": uncapped,
-        "unproven": [] if uncapped else _unproven(recorded["blocks"]),
+        "uncapped": bool(caps["unenforced"]),
+        "unenforced": caps["unenforced"],
+        "unproven": [] if caps["unenforced"] else _unproven(recorded["blocks"]),
         "groups": found,
-        "short": short.build(found, runs, uncapped=uncapped),
+        "analysis": read.analysis,
+        "verdict": verdict.build(read.analysis, runs, caps["unenforced"]),
+        "timelines": lines,
+        "timeline_rule": seriesview.rule(lines) if lines else "",
         "environment": environment.build(recorded, study),
-        "tables": {
-            "intervals": [tables.intervals(g) for g in found],
-            "tail": tables.tail(found),
-            "rates": tables.rates(found),
-            "cpu": machinetables.cpu(found, "database"),
-            "memory": machinetables.memory(found),
-            "generator": machinetables.cpu(found, "generator"),
-        },
+        "checks": checks.build(read),
+        "drift": drifttable.build(read, found),
         "blocks": blocks.build(read),
         "order": [(r["position"], r["block"]) for r in read.runs],
         "tables_bytes": _tables_bytes(recorded["blocks"]),
         "reproduce": datafiles.reproduce(read, study),
         "data": datafiles.build(read),
     }
-    return {**context, "limitations": limitations.build(context)}
+
+
+def _tables(context: dict[str, Any]) -> dict[str, Any]:
+    found = context["groups"]
+    return {
+        "answer": answer.build(found, context["special"].get("marks", {})),
+        "intervals": [tables.intervals(g) for g in found],
+        "tail": tables.tail(found),
+        "wait": waittable.build(found),
+        "rates": tables.rates(found),
+        "cpu": machinetables.cpu(found, "database"),
+        "memory": machinetables.memory(found),
+        "generator": machinetables.cpu(found, "generator"),
+        "ceilings": ceilings.build(found, context["special"].get("best", set())),
+        "quota": quota.build(found, context["analysis"].get("limits")),
+    }
 
 
 def _design(found: list[dict[str, Any]], study: StudyView) -> dict[str, Any]:
-    warm_up, measure = study.window_s
     return {
         "pools": [study.arm_label(arm, size) for arm, size in study.arms.items()],
         "repeats": study.model["repeats"],
-        "client": study.model["client"],
+        "client": words.listed(study.clients()),
         "seed": study.model["order"]["seed"],
-        "warm_up_s": f"{warm_up:g}",
-        "measure_s": f"{measure:g}",
+        "windows": study.windows_text(),
+        "margin": f"{study.margin * 100:g} %",
         "workloads": len({g["workload"] for g in found}),
         "limits": sorted({g["limits"] for g in found if g["limits"]}),
     }

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from poollab.data.schemas import ALL_REQUESTS, CONDITIONS, RUNS
 from poollab.report import cells, words
 from poollab.report.cells import Table, column
+from poollab.report.leftout import left_out
 from poollab.report.load import FILES, Results, sha256
 from poollab.report.studyview import StudyView
 
@@ -24,12 +25,13 @@ WHAT = {
     "conditions.csv": "the same as text",
     "environment.json": "study, plan, blocks, server and machine as read back, proof of the caps",
     "cleanup.json": "what the teardown of each block removed and confirmed",
+    "analysis.json": "comparisons, verdicts, drift, Little's law and the delivered load",
+    "series.json": "what the figures draw besides the tables",
 }
 
 
 def reproduce(results: Results, study: StudyView) -> dict[str, Any]:
     """Return {commands, minutes, least_minutes, seed, remake}: how to measure the same study again."""
-    warm_up, measure = study.window_s
     usual = study.file == f"config/studies/{study.name}.yaml"
     name = shlex.quote(study.name if usual else study.file)
     spent = [
@@ -40,9 +42,9 @@ def reproduce(results: Results, study: StudyView) -> dict[str, Any]:
     return {
         "commands": [f"make study STUDY={name}", f"snakemake --cores 1 --config study={name}"],
         "minutes": words.number(sum(spent) / 60, 0 if sum(spent) >= 600 else 1) if spent else None,
-        "least_minutes": words.number(len(results.environment["planned"]) * (warm_up + measure) / 60, 1),
+        "least_minutes": words.number(study.least_s(results.environment["planned"]) / 60, 1),
         "cells": words.plural(len(results.environment["planned"]), "cell"),
-        "seconds": f"{warm_up:g} s of warm-up and {measure:g} s of measurement",
+        "seconds": study.windows_text(),
         "seed": study.model["order"]["seed"],
         "remake": f"make clean-results STUDY={name}",
     }
@@ -70,13 +72,19 @@ def _row_count(path: Path) -> int | None:
     return _row_count(twin) if path.suffix == ".csv" and twin.is_file() else None
 
 
+def _about(path: Path, elsewhere: dict[str, dict[str, Any]]) -> tuple[int | None, int, str]:
+    """Return rows, bytes and SHA-256 of a file, or what its package says of one that it left out."""
+    if gone := elsewhere.get(path.name):
+        return gone.get("rows"), int(gone["bytes"]), str(gone["hash"]).removeprefix("sha256:")
+    return _row_count(path), path.stat().st_size, sha256(path)
+
+
 def _table(folder: Path) -> Table:
-    rows = []
+    rows, elsewhere = [], left_out(folder)
     for name in FILES:
-        path, count = folder / name, _row_count(folder / name)
-        size = cells.number(path.stat().st_size)
-        digest = cells.code(sha256(path))
-        rows.append(cells.row(name, [cells.text(WHAT[name]), cells.number(count, missing="no rows"), size, digest]))
+        count, size, digest = _about(folder / name, elsewhere)
+        shown = [cells.number(count, missing="no rows"), cells.number(size), cells.code(digest)]
+        rows.append(cells.row(name, [cells.text(WHAT[name]), *shown]))
     columns = [column("file"), column("holds"), column("rows"), column("size", "bytes"), column("SHA-256")]
     return cells.table("files", f"The {len(rows)} files from which this report was made", columns, [("", rows)])
 

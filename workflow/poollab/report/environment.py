@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poollab.report import cells, words
+from poollab.report import calibrated, cells, words
 from poollab.report.cells import Table, column
 from poollab.report.studyview import StudyView
 
@@ -18,6 +18,7 @@ def build(environment: Row, study: StudyView) -> Table:
         ("Machine", _machine(blocks)),
         ("Software", _software(environment, blocks)),
         ("Data", _seed(blocks, study)),
+        *([("Found before the first cell", found)] if (found := calibrated.rows(environment)) else []),
     ]
     return cells.table(
         "environment",
@@ -37,8 +38,11 @@ def _merged(values: list[Any], numbers: list[int]) -> tuple[str, bool]:
     return "; ".join(f"block {number}: {v}" for number, v in zip(numbers, shown, strict=True)), True
 
 
-def _row(item: str, asked: str | None, values: list[Any], blocks: list[Row]) -> Row:
+def _row(item: str, asked: str | None, values: list[Any], blocks: list[Row], judged: list[str] | None = None) -> Row:
+    """Return a row; where values are readings that never agree, `judged` holds what must agree in their place."""
     text, differs = _merged(values, [block["block"] for block in blocks[: len(values)]])
+    if judged is not None:
+        differs = len(set(judged)) > 1
     got = cells.text(text, "not read")
     want = cells.text(words.MISSING if asked is None else asked, "not asked for")
     return cells.row(item, [want, got], "differs between blocks" if differs else "")
@@ -65,7 +69,7 @@ def _caps(blocks: list[Row], study: StudyView) -> list[Row]:
         asked = "; ".join(f"{label}: {_asked(c)}" if label else _asked(c) for label, c in study.levels(side))
         proofs = [(block.get("proof") or {}).get(side) or {} for block in blocks]
         rows.append(_row(name, asked, [_read_back(proof.get("caps")) for proof in proofs], blocks))
-        rows.append(_row(f"{name}, CPU burnt inside the cap", None, [_burn(proof) for proof in proofs], blocks))
+        rows.append(_row(f"{name}, proof", None, [_burn(proof) for proof in proofs], blocks, verdicts(proofs)))
     return rows
 
 
@@ -94,6 +98,11 @@ def _burn(proof: Row) -> str | None:
     periods = "" if throttled is None else f", {words.plural(throttled, 'throttled period')}"
     note = f" ({proof['note']})" if proof.get("note") else ""
     return f"{seen}{periods}; {'enforced' if proof.get('enforced') else 'NOT enforced'}{note}"
+
+
+def verdicts(proofs: list[Row]) -> list[str]:
+    """Return what must agree between blocks: whether the cap held, and not how much was burnt in showing it."""
+    return [str(proof.get("enforced")) for proof in proofs]
 
 
 def _machine(blocks: list[Row]) -> list[Row]:

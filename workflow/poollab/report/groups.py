@@ -10,10 +10,14 @@ from poollab.quantiles import beyond
 from poollab.report.load import Results, Row
 from poollab.report.studyview import StudyView
 from poollab.report.words import to_ms
+from poollab.stats.rows import PARTS
 
 INTERVAL_NAMES = tuple(name for name, _, _ in INTERVALS)
-MEAN_NAMES = (*INTERVAL_NAMES, "overall")
+#: Parts that only requests with steps before the wait or after the release have.
+EXTRA_NAMES = tuple(name for name in PARTS if name not in INTERVAL_NAMES)
+MEAN_NAMES = (*PARTS, "overall")
 PERCENTILES = (50, 95, 99)
+WAIT_RANKS = (50, 95, 99)
 SIDES = ("database", "generator")
 SIDE_KEYS = (
     "cap_cores",
@@ -44,6 +48,15 @@ def build(results: Results, study: StudyView) -> list[Row]:
     return [_group(key, found[key], study) for key in ranked]
 
 
+def intervals_of(group: Row) -> list[str]:
+    """List the intervals that a group's requests have, in the order in which a request passes them."""
+    return [
+        name
+        for name in PARTS
+        if name in INTERVAL_NAMES or any(arm["means_ms"][name] is not None for arm in group["arms"])
+    ]
+
+
 def _key(row: Row) -> tuple[str, str, str]:
     return row["workload"], row["arm"], row["limits"]
 
@@ -51,14 +64,23 @@ def _key(row: Row) -> tuple[str, str, str]:
 def _group(key: tuple[str, str], arms: list[Row], study: StudyView) -> Row:
     workload, limits = key
     ordered = sorted(arms, key=lambda a: (a["pool_size"], study.arm_rank(a["arm"]), a["arm"]))
+    view = study.workload(workload)
+    if view["rate_per_s"] is None:
+        view["rate_per_s"] = _offered(ordered)
     return {
         "id": "-".join(part for part in key if part),
         "workload": workload,
         "limits": limits,
         "label": f"{workload}, limits {limits}" if limits else workload,
         "arms": ordered,
-        **study.workload(workload),
+        **view,
     }
+
+
+def _offered(arms: list[Row]) -> float | None:
+    """Return the rate that all arms were offered, where it is one; the study file does not fix it."""
+    rates = [a["offered_per_s"] for a in arms if a["offered_per_s"] is not None]
+    return rates[0] if rates and max(rates) - min(rates) <= 0.001 * rates[0] else None
 
 
 def _arm(condition: Row, runs: list[Row], study: StudyView) -> Row:
@@ -77,10 +99,12 @@ def _arm(condition: Row, runs: list[Row], study: StudyView) -> Row:
     return {
         **{key: condition[key] for key in shared},
         "label": label,
+        "connections": condition["pool_size"] * study.processes(condition["arm"]),
         **_numbers(condition),
         "means_run_ms": {n: _ends(condition, f"{n}_mean_run") for n in MEAN_NAMES},
         "percentiles": {f"p{q}": _percentile(condition, ok_runs, q) for q in PERCENTILES},
         "start_delay_p99": _start_delay(condition, ok_runs),
+        "wait": _wait(condition, ok_runs),
         "runs": [run_entry(r) for r in runs],
     }
 
@@ -106,14 +130,33 @@ def _numbers(row: Row) -> Row:
         "observed_s": row["observed_s"],
         "offered_per_s": row["offered_per_s"],
         "achieved_per_s": row["achieved_per_s"],
-        "means_ms": {n: to_ms(row[f"{n}_mean_ns"]) for n in MEAN_NAMES},
+        "means_ms": {n: to_ms(row.get(f"{n}_mean_ns")) for n in MEAN_NAMES},
         "scheduling_delay_max_ms": to_ms(row["scheduling_delay_max_ns"]),
         **{side: {key: row[f"{side}_{key}"] for key in SIDE_KEYS} for side in SIDES},
     }
 
 
 def _ends(row: Row, stem: str) -> list[float | None]:
-    return [to_ms(row[f"{stem}_min_ns"]), to_ms(row[f"{stem}_max_ns"])]
+    return [to_ms(row.get(f"{stem}_min_ns")), to_ms(row.get(f"{stem}_max_ns"))]
+
+
+def _wait(condition: Row, runs: list[Row]) -> Row:
+    """Return how many requests waited for a connection, and the wait of those, in ms."""
+    return {
+        "share": condition.get("waited_share"),
+        "requests": condition.get("requests_waited"),
+        "all_p99_ms": to_ms(condition.get("acquisition_wait_p99_ns")),
+        "all_beyond": condition["overall_beyond_p99"],
+        **{
+            f"p{q}": {
+                "ms": to_ms(condition.get(f"waited_wait_p{q}_ns")),
+                "beyond": condition.get(f"waited_beyond_p{q}"),
+                **dict(zip(("run_min_ms", "run_max_ms"), _ends(condition, f"waited_wait_p{q}_run"), strict=True)),
+                "run_beyond": min((r.get(f"waited_beyond_p{q}") or 0 for r in runs), default=0),
+            }
+            for q in WAIT_RANKS
+        },
+    }
 
 
 def _percentile(condition: Row, runs: list[Row], q: int) -> Row:

@@ -13,11 +13,16 @@ from poollab.report.cells import ENOUGH_BEYOND
 
 Context = dict[str, Any]
 
+#: CPU cap in the write-up whose load is set beside that of this study.
+SEED_CORES = 0.5
+
 FEW_RUNS = 5
+#: Memory is called larger from so many times on; less is the noise of sampling.
+MEMORY_GROWN = 1.05
 
 
 def build(context: Context) -> list[dict[str, str]]:
-    """Return [{id, text}] of the rules that apply, in the order of RULES."""
+    """Return [{id, text}] of the rules that apply, in the order of RULES; a kind has its own in its section."""
     found = ((rule.__name__.strip("_"), rule(context)) for rule in RULES)
     return [{"id": name.replace("_", "-"), "text": text} for name, text in found if text]
 
@@ -27,12 +32,39 @@ def _arms(context: Context) -> list[dict[str, Any]]:
 
 
 def _uncapped_lab(context: Context) -> str | None:
-    if not context["uncapped"]:
+    names = context["unenforced"]
+    if not names:
+        return None
+    many = len(names) > 1
+    return (
+        f"The {'caps' if many else 'cap'} of the {words.listed(names)} {'were' if many else 'was'} not enforced: "
+        f"{'they' if many else 'it'} could use the whole machine and the other side's share of it. The numbers cannot "
+        "be set beside those of a lab in which both sides are capped."
+    )
+
+
+def _uncapped_by_design(context: Context) -> str | None:
+    sides = [
+        name
+        for key, name in (("database", "database"), ("generator", "load generator"))
+        if name not in context["unenforced"]
+        and any(a["runs_ok"] and a[key]["cap_cores"] is None for a in _arms(context))
+    ]
+    if not sides:
         return None
     return (
-        "The caps were not enforced: database and load generator could use the whole machine and each other's share "
-        "of it. Shares of a cap and throttling do not exist here, and the numbers cannot be set beside those of a "
-        "capped lab."
+        f"The study asks for no CPU cap on the {words.listed(sides)} in some or all conditions: there "
+        f"{'they' if len(sides) > 1 else 'it'} could use whatever the machine had to spare, which differs from one "
+        "machine and moment to another."
+    )
+
+
+def _shared_host(context: Context) -> str | None:
+    if context["lab"]["kind"] == "external" or not any(a["runs_ok"] for a in _arms(context)):
+        return None
+    return (
+        "Database and load generator ran on one machine and shared its caches, memory and kernel, whatever their caps; "
+        "two machines with a network between them can behave otherwise."
     )
 
 
@@ -44,8 +76,8 @@ def _runs_not_ok(context: Context) -> str | None:
     more = f" and {len(problems) - 6} more" if len(problems) > 6 else ""
     return (
         f"{words.plural(len(problems), 'run')} did not end ok and {'is' if len(problems) == 1 else 'are'} used for no "
-        f"mean, percentile or sentence: {names}{more}. They are marked wherever they are shown, and an overloaded run "
-        "has no steady state that one average could describe."
+        f"mean, percentile or sentence: {names}{more}. Such runs are marked wherever they are shown; an overloaded "
+        "one has no steady state that one average could describe."
     )
 
 
@@ -64,7 +96,10 @@ def _few_runs(context: Context) -> str | None:
     if repeats >= FEW_RUNS:
         return None
     if repeats < 2:
-        return "Some conditions rest on a single run or none: nothing is known of how much their runs would differ."
+        return (
+            "Some conditions rest on a single run (one repeat) or none: nothing is known of how much their runs would "
+            "differ, so no difference there can be told from chance."
+        )
     return (
         f"With {repeats} runs of a condition the smallest and largest run show some of the spread, and are no "
         "confidence interval; a small difference between pools is no ranking."
@@ -140,8 +175,11 @@ def _batch_size(context: Context) -> str | None:
 def _memory_of_established(context: Context) -> str | None:
     grown = []
     for group in context["groups"]:
-        first, last = (a["database"]["memory_mean_bytes"] for a in (group["arms"][0], group["arms"][-1]))
-        if first is not None and last is not None and last > first and group["arms"][0] is not group["arms"][-1]:
+        small, large = group["arms"][0], group["arms"][-1]
+        first, last = (a["database"]["memory_mean_bytes"] for a in (small, large))
+        if first is None or last is None or small["pool_size"] == large["pool_size"]:
+            continue
+        if last > MEMORY_GROWN * first:
             grown.append((first, last, group))
     if not grown:
         return None
@@ -157,20 +195,22 @@ def _unused_connections(context: Context) -> str | None:
     idle = [
         a
         for a in _arms(context)
-        if a["connections_used_max"] is not None and a["connections_used_max"] < a["pool_size"]
+        if a["connections_used_max"] is not None and a["connections_used_max"] < a["connections"]
     ]
     if not idle:
         return None
-    least = min(idle, key=lambda a: a["connections_used_max"] / a["pool_size"])
+    least = min(idle, key=lambda a: a["connections_used_max"] / a["connections"])
     return (
         f"In {words.plural(len(idle), 'condition')} some connections of the pool never carried a request (at the "
-        f"extreme {least['connections_used_max']} of {least['pool_size']} did): there a larger pool was more open "
+        f"extreme {least['connections_used_max']} of {least['connections']} did): there a larger pool was more open "
         "connections, not more work at once."
     )
 
 
 def _small_and_warm(context: Context) -> str:
-    statements = [group["sql"].strip().lower() for group in context["groups"]]
+    # A request of several steps may write in a later one than the first, which alone stands under `sql`.
+    later = [s.removeprefix("query ") for g in context["groups"] for s in g["request"] if s.startswith("query ")]
+    statements = [text.strip().lower() for text in (*(group["sql"] for group in context["groups"]), *later)]
     reads = bool(statements) and all(s.startswith("select") and " for update" not in s for s in statements)
     size = context["tables_bytes"]
     small = f"a small data set ({words.number(size / words.MIB, 1)} MiB with indexes)" if size else "one data set"
@@ -220,10 +260,13 @@ def _load_on_this_machine(context: Context) -> str | None:
             shares.append(f"{group['label']} {words.span(min(values) * 100, max(values) * 100, 0)} %")
     if not shares:
         return None
-    seed = any(group["workload"] == "heavy-bursts" for group in context["groups"])
+    seed = any(
+        group["workload"] == "heavy-bursts" and any(a["database"]["cap_cores"] == SEED_CORES for a in group["arms"])
+        for group in context["groups"]
+    )
     beside = (
-        " In the study that this one follows, on a Raspberry Pi 5, heavy-bursts used 49\u201353 %: the same "
-        "statement can be another load on another machine."
+        " In the write-up that asked this question first (on a Raspberry Pi 5, a small computer with slow cores), "
+        "heavy-bursts used 49\u201353 % of the same cap: the same statement can be another load on another machine."
         if seed
         else ""
     )
@@ -235,6 +278,7 @@ def _load_on_this_machine(context: Context) -> str | None:
 
 RULES: tuple[Callable[[Context], str | None], ...] = (
     _uncapped_lab,
+    _uncapped_by_design,
     _runs_not_ok,
     _not_measured,
     _few_runs,
@@ -245,6 +289,7 @@ RULES: tuple[Callable[[Context], str | None], ...] = (
     _no_multiplier,
     _batch_size,
     _round_trip_is_whole,
+    _shared_host,
     _throttling_is_no_time,
     _no_control,
     _memory_of_established,

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from poollab.data.schemas import CONDITIONS, RUNS
 from poollab.data.store import read_json, read_parquet
 from poollab.errors import DataError
+from poollab.report.leftout import left_out
 
 Row = dict[str, Any]
 
@@ -24,10 +25,12 @@ FILES = (
     "conditions.csv",
     "environment.json",
     "cleanup.json",
+    "analysis.json",
+    "series.json",
 )
 
 
-#: What environment.json and cleanup.json must hold; a `*` stands for each block.
+#: What the JSON files must hold; a `*` stands for each entry of a list.
 ENVIRONMENT_KEYS = (
     *(f"study.{key}" for key in ("name", "file", "title", "model")),
     *(
@@ -38,6 +41,7 @@ ENVIRONMENT_KEYS = (
     *("study_hash", "lab.kind", "lab.caps_enforced", "lab.caps_note", "planned", "measured_from", "measured_to"),
     *(f"blocks.*.{key}" for key in ("block", "started_at", "ended", "cells", "environment")),
 )
+ANALYSIS_KEYS = ("headline", *(f"verdicts.*.{key}" for key in ("subject", "sentence", "word")), "drift", "warnings")
 CLEANUP_KEYS = tuple(f"blocks.*.{key}" for key in ("block", "at", "removed", "leftovers", "confirmed", "sentence"))
 
 
@@ -51,6 +55,8 @@ class Results:
     request_rows: int
     environment: Row
     cleanup: Row
+    analysis: Row
+    series: Row
 
 
 def load(folder: Path) -> Results:
@@ -60,7 +66,9 @@ def load(folder: Path) -> Results:
     Raises:
         DataError: files are missing, truncated or of another format; names each and the next step.
     """
-    missing = [name for name in FILES if not (folder / name).is_file()]
+    elsewhere = left_out(folder)
+    spared = {"requests.parquet"} & set(elsewhere)
+    missing = [name for name in FILES if name not in spared and not (folder / name).is_file()]
     if missing:
         raise DataError(
             f"{folder}: the report needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} missing; "
@@ -70,9 +78,11 @@ def load(folder: Path) -> Results:
         folder=folder,
         runs=sorted(_rows(folder / "runs.parquet", RUNS), key=lambda r: r["position"]),
         conditions=_rows(folder / "conditions.parquet", CONDITIONS),
-        request_rows=_row_count(folder / "requests.parquet"),
+        request_rows=_request_rows(folder, elsewhere),
         environment=_json(folder / "environment.json", ENVIRONMENT_KEYS),
         cleanup=_json(folder / "cleanup.json", CLEANUP_KEYS),
+        analysis=_json(folder / "analysis.json", ANALYSIS_KEYS),
+        series=_json(folder / "series.json", ("runs", "conditions", "timelines")),
     )
 
 
@@ -80,6 +90,11 @@ def sha256(path: Path) -> str:
     """Return the file's SHA-256 as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _request_rows(folder: Path, elsewhere: dict[str, Row]) -> int:
+    gone = elsewhere.get("requests.parquet")
+    return _row_count(folder / "requests.parquet") if gone is None else int(gone["rows"])
 
 
 def _row_count(path: Path) -> int:

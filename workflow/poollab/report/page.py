@@ -1,10 +1,12 @@
 """The page: templates filled from the context, for the screen (`html`) or for paper (`pdf`)."""
 
 import base64
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 import jinja2
+from markupsafe import Markup, escape
 
 from poollab.errors import DataError
 from poollab.report import cells, figures, words
@@ -41,6 +43,17 @@ def build(results: Path, templates: Path, target: Target, *, pdf_available: bool
     return context, page(context, templates, target, pdf_available=pdf_available)
 
 
+def together(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return re.sub(r"(?<=\d) (?=(%|ms|s|MiB|cores?)(\W|$))", "\u00a0", text)
+
+
+def breakable(text: str) -> Markup:
+    """Let a long name go on in the next line behind an underscore or a dot, and nowhere inside a word."""
+    # Escaped first, so the only markup is ours.
+    return Markup(str(escape(text)).replace("_", "_<wbr>").replace(".", ".<wbr>"))  # noqa: S704
+
+
 def _environment(templates: Path) -> jinja2.Environment:
     text = templates.parent / "text"
     environment = jinja2.Environment(
@@ -53,6 +66,8 @@ def _environment(templates: Path) -> jinja2.Environment:
     environment.filters["plural"] = words.plural
     environment.filters["listed"] = words.listed
     environment.filters["whole"] = words.number
+    environment.filters["breakable"] = breakable
+    environment.filters["together"] = together
     environment.globals["column_notes"] = _column_notes(text / "columns.txt")
     environment.globals["not_shown"] = _lines(text / "not-shown.txt")
     return environment

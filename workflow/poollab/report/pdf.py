@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import json
 import logging
 import os
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from poollab.data.store import write_bytes
+from poollab.data.store import read_json, write_bytes
 from poollab.errors import PoollabError
 from poollab.report import page, words
 
@@ -19,7 +20,10 @@ ATTACHED = (
     ("runs.csv", "One row for each run"),
     ("conditions.csv", "One row for each condition, over its runs with status ok"),
     ("environment.json", "Study, plan, blocks, server and machine as read back"),
+    ("analysis.json", "Comparisons, verdicts, drift, Little's law and the delivered load"),
 )
+
+STUDY_WORDS = "The study as it was measured, with every key that its file left to the default"
 
 #: Log lines that are no fault of the report, each with its reason.
 ALLOWED_WARNINGS = (
@@ -42,7 +46,8 @@ def render(results: Path, templates: Path, out: Path) -> None:
     context, text = page.build(results, templates, "pdf", pdf_available=True)
     measured = words.parse_time(context["measured"]["to"])
     with _fixed_time(measured), _no_warnings(out):
-        attachments = [_attachment(weasyprint, results / name, what, measured) for name, what in ATTACHED]
+        attachments = [_attachment(weasyprint, n, (results / n).read_bytes(), what, measured) for n, what in ATTACHED]
+        attachments.append(_attachment(weasyprint, "study.json", _study(results), STUDY_WORDS, measured))
         document = weasyprint.HTML(string=text, base_url=None, url_fetcher=_refuse(weasyprint))
         data: bytes = document.write_pdf(
             attachments=attachments, pdf_variant="pdf/a-3a", pdf_identifier=_identifier(context), pdf_tags=True
@@ -69,9 +74,15 @@ def _identifier(context: dict[str, Any]) -> bytes:
     return hashlib.sha256(text.encode()).digest()[:16]
 
 
-def _attachment(weasyprint: Any, path: Path, description: str, at: datetime) -> Any:
+def _study(results: Path) -> bytes:
+    """Return the study as it was measured, with every key that its file left to the default."""
+    model = read_json(results / "environment.json")["study"]["model"]
+    return (json.dumps(model, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _attachment(weasyprint: Any, name: str, data: bytes, description: str, at: datetime) -> Any:
     return weasyprint.Attachment(
-        string=path.read_bytes(), name=path.name, description=description, relationship="Data", created=at, modified=at
+        string=data, name=name, description=description, relationship="Data", created=at, modified=at
     )
 
 

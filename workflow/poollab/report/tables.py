@@ -4,7 +4,7 @@ from typing import Any
 
 from poollab.report import cells, words
 from poollab.report.cells import Table, column
-from poollab.report.groups import INTERVAL_NAMES, MEAN_NAMES
+from poollab.report.groups import MEAN_NAMES, intervals_of
 
 Group = dict[str, Any]
 
@@ -25,11 +25,11 @@ def intervals(group: Group) -> Table:
     """Return the mean of the four intervals and of the overall time by pool: the same requests, so they add up."""
     largest = max((a["means_ms"]["overall"] or 0 for a in group["arms"]), default=0)
     decimals = words.decimals_for(largest)
-    rows = []
+    names, rows = intervals_of(group), []
     for arm in group["arms"]:
         means = [
             cells.number(arm["means_ms"][n], decimals, low=arm["means_run_ms"][n][0], high=arm["means_run_ms"][n][1])
-            for n in MEAN_NAMES
+            for n in (*names, "overall")
         ]
         runs = cells.share(arm["runs_ok"], arm["runs_planned"])
         rows.append(cells.row(arm["label"], [*means, cells.number(arm["requests_ok"]), runs]))
@@ -39,7 +39,7 @@ def intervals(group: Group) -> Table:
         "status ok",
         [
             pool_column(),
-            *(column(WORD[n], "ms") for n in INTERVAL_NAMES),
+            *(column(WORD[n], "ms") for n in names),
             column("overall", "ms"),
             column("n", "requests"),
             column("runs ok"),
@@ -47,7 +47,7 @@ def intervals(group: Group) -> Table:
         [("", rows)],
         [
             (
-                "The four intervals add up to the overall time up to rounding: they are means over the same "
+                "The intervals add up to the overall time up to rounding: they are means over the same "
                 f"requests. {RUNS_NOTE}"
             )
         ],
@@ -120,13 +120,14 @@ def _rate_row(arm: Group) -> dict[str, Any]:
     offered, achieved = arm["offered_per_s"], arm["achieved_per_s"]
     share = achieved / offered * 100 if offered and achieved is not None else None
     measured = arm["runs_ok"] > 0
+    no_rate = "no rate is offered" if measured and offered is None else "not measured"
     counts = (arm["requests"], arm["requests_ok"], arm["requests"] - arm["requests_ok"])
     return cells.row(
         arm["label"],
         [
-            cells.number(offered, 2),
+            cells.number(offered, 2, missing=no_rate),
             cells.number(achieved, 2),
-            cells.number(share, 2),
+            cells.number(share, 2, missing=no_rate),
             *(cells.number(count if measured else None) for count in counts),
             cells.number(arm["observed_s"], 2),
         ],

@@ -3,25 +3,30 @@ One figure a file; each module offers NAME, height(group), describe(context) and
 
 `describe` returns {heading, caption, alt, table}: words and numbers without drawing. `draw` returns a
 matplotlib figure with a panel for each group. Groups that would not fit on a page of paper go into a further
-part. A further figure is one more module in FIGURES.
+part. A further figure is one more module in FIGURES and its name in a section (`report/sections.py`); a figure of one
+kind of study stands in FIGURES of that kind's module (`report/analyses/`).
 """
 
 from types import ModuleType
 from typing import Any
 
-from poollab.report.figures import intervals, order, stamps, style, tail
+from poollab.report import analyses
+from poollab.report.figures import delivered, intervals, limiter, order, spectrum, stamps, style, tail, timeline
 
-FIGURES: tuple[ModuleType, ...] = (stamps, intervals, tail, order)
+FIGURES: tuple[ModuleType, ...] = (stamps, tail, spectrum, intervals, timeline, order, delivered, limiter)
 
 
 def draw_all(context: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """
-    Draw all figures.
+    Draw the figures that the sections of this study show.
 
     Returns {name: {name, heading, caption, table, parts: [{alt, svg}]}} with `svg` as bytes, equal for equal
     contexts.
     """
-    return {module.NAME: draw_one(module, context) for module in FIGURES}
+    own = {module.NAME: module for module in analyses.module(context["kind"]).FIGURES}
+    known = {module.NAME: module for module in FIGURES} | own
+    wanted = [name for section in context["sections"] for name in section["figures"]]
+    return {name: draw_one(known[name], context) for name in wanted}
 
 
 def draw_one(module: ModuleType, context: dict[str, Any]) -> dict[str, Any]:

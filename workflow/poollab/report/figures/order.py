@@ -64,7 +64,7 @@ def draw(context: dict[str, Any]) -> Figure:
         panel.set_title(group["label"])
         panel.set_ylabel("p99, ms")
     axes[-1].set_xlabel("place in the executed order")
-    figure.legend(handles=_key(blocks), loc="outside upper center", ncols=min(len(blocks) + 1, 6), frameon=False)
+    style.key_above(figure, _key(blocks), min(len(blocks) + 1, 6))
     return figure
 
 
@@ -106,8 +106,7 @@ def _panel(axes: Axes, group: dict[str, Any], blocks: list[int]) -> None:
                 **offset,
             )
     axes.set_ylim(0, end)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
+    style.quiet_grid(axes)
 
 
 def _boundaries(axes: Axes, order: list[tuple[int, int]]) -> None:

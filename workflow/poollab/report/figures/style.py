@@ -22,13 +22,20 @@ PLATE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
 #: Colour and hatch of each interval; every colour has a contrast of at least 3:1 on white.
 INTERVALS: dict[str, tuple[str, str]] = {
     "scheduling_delay": ("#767676", ""),
+    "before": ("#8a6d00", "\\\\\\\\"),
     "acquisition_wait": ("#d55e00", "////"),
     "query_round_trip": ("#0072b2", ""),
     "release": ("#009e73", "||||"),
+    "after": ("#7b3294", "----"),
 }
 
 #: Colour and marker of each block, told apart without colour too; used again from the start after the last.
 BLOCKS = (("#0072b2", "o"), ("#d55e00", "s"), ("#00704f", "D"), ("#7b3294", "^"), ("#5f6368", "v"))
+
+#: Pools are ordered, so they take one scale from dark to mid (cividis up to 0.6: 15:1 down to 3.9:1 on white), each
+#: with a line style of its own; used again from the start after the last.
+LINES = ("-", (0, (6, 1.5)), (0, (7, 1.5, 2, 1.5)), (0, (3, 1.5)), (0, (9, 1.5, 2, 1.5, 2, 1.5)))
+DARKEST, LIGHTEST = 0.0, 0.6
 
 #: A run that is not ok may be far out; beyond this multiple of the largest ok value it is drawn at the edge.
 EDGE = 1.5
@@ -79,11 +86,46 @@ def chunks(groups: list[Group], height: Callable[[Group], float]) -> list[list[G
     return parts
 
 
+def grid(heights: list[float], columns: int, **how: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with rows of panels of heights in inches (at least one), `columns` beside each other."""
+    figure = Figure(figsize=(WIDTH_INCHES, sum(heights) + 0.5), layout="constrained")
+    axes = figure.subplots(len(heights), columns, squeeze=False, gridspec_kw={"height_ratios": heights}, **how)
+    return figure, [list(row) for row in axes]
+
+
 def panels(heights: list[float]) -> tuple[Figure, list[Axes]]:
     """Return a figure with one panel below the other, of the given heights in inches (at least one)."""
-    figure = Figure(figsize=(WIDTH_INCHES, sum(heights) + 0.5), layout="constrained")
-    axes = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    figure, axes = grid(heights, 1)
     return figure, [row[0] for row in axes]
+
+
+def row_height(group: Group, inches: float) -> float:
+    """Return the height of a panel with a row for each pool, in inches."""
+    return 0.62 + inches * len(group["arms"])
+
+
+def pool_rows(axes: Axes, group: Group, *, labels: bool = True) -> None:
+    """Give a panel a row for each pool, the smallest at the top."""
+    arms = group["arms"]
+    axes.set_yticks(range(len(arms)), [arm_label(a) for a in arms] if labels else [""] * len(arms))
+    axes.set_ylim(len(arms) - 0.4, -0.6)
+
+
+def key_above(figure: Figure, handles: list[Any], columns: int = 4) -> None:
+    """Set the key above all panels."""
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
+
+
+def quiet_grid(axes: Axes) -> None:
+    """Draw faint lines at the ticks of the upright scale, behind everything."""
+    axes.grid(axis="y", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def pool_style(at: int, count: int) -> dict[str, Any]:
+    """Return colour and line style of the pool at a place among `count` pools ordered by size."""
+    share = DARKEST if count < 2 else DARKEST + (LIGHTEST - DARKEST) * at / (count - 1)
+    return {"color": mpl.colors.to_hex(mpl.colormaps["cividis"](share)), "linestyle": LINES[at % len(LINES)]}
 
 
 def nothing(message: str) -> Figure:

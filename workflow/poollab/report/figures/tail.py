@@ -11,13 +11,13 @@ from poollab.report import cells, words
 from poollab.report.figures import style
 
 NAME = "tail"
-ROW_INCHES = 0.42
+ROW_INCHES = 0.36
 COLOUR = "#0072b2"
 
 
 def height(group: dict[str, Any]) -> float:
     """Height of a group's panel in inches."""
-    return 0.62 + ROW_INCHES * len(group["arms"])
+    return style.row_height(group, ROW_INCHES)
 
 
 def describe(context: dict[str, Any]) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def describe(context: dict[str, Any]) -> dict[str, Any]:
     return {
         "heading": "p99 of the overall time by pool, one dot for each run",
         "caption": (
-            "The tick and the number beside it are the median of the ok runs (the table above pools their requests "
-            "instead). Hollow: weak, 1 to 9 requests lie beyond that run's p99. Cross: a run that is not ok, used "
-            "for no number; at the right edge where it lies far out. Every scale starts at 0."
+            "The tick and the number beside it are the median of the ok runs (the table of this section pools their "
+            "requests instead). Hollow: weak, 1 to 9 requests lie beyond that run's p99. Cross: a run that is not ok, "
+            "used for no number; at the right edge where it lies far out. Every scale starts at 0."
         ),
         "alt": f"Dot plot of each run's p99 by pool. {_finding(context['groups'])}",
         "table": _table(context["groups"]),
@@ -50,7 +50,14 @@ def _median(arm: dict[str, Any]) -> float | None:
 
 def _finding(groups: list[dict[str, Any]]) -> str:
     parts = [f"{group['label']} {_shown(group)}" for group in groups]
-    return f"Median p99 of the ok runs in ms by pool: {'; '.join(parts) or 'nothing measured, 0 runs'}."
+    weak = [g["label"] for g in groups if any(_weak(a) for a in g["arms"])]
+    support = f" Weak, with fewer than {cells.ENOUGH_BEYOND} requests beyond in a run: {words.listed(weak)}."
+    found = f"Median p99 of the ok runs in ms by pool: {'; '.join(parts) or 'nothing measured, 0 runs'}."
+    return found + (support if weak else "")
+
+
+def _weak(arm: dict[str, Any]) -> bool:
+    return any(r["ok"] and cells.support(r["p99"]["beyond"]) == "weak" for r in arm["runs"])
 
 
 def _shown(group: dict[str, Any]) -> str:
@@ -102,7 +109,7 @@ def draw(context: dict[str, Any]) -> Figure:
     for panel, group in zip(axes, groups, strict=True):
         _panel(panel, group)
     axes[-1].set_xlabel("p99 of the overall time, ms")
-    figure.legend(handles=_key(), loc="outside upper center", ncols=4, frameon=False)
+    style.key_above(figure, _key())
     return figure
 
 
@@ -130,10 +137,9 @@ def _panel(axes: Axes, group: dict[str, Any]) -> None:
     end = style.upper_limit(shown_p99(runs, ok=True), shown_p99(runs, ok=False))
     for y, arm in enumerate(group["arms"]):
         _arm(axes, y, arm, end, _decimals(group))
-    axes.set_yticks(range(len(group["arms"])), [style.arm_label(a) for a in group["arms"]])
-    axes.set(xlim=(0, end), ylim=(len(group["arms"]) - 0.4, -0.6))
-    axes.grid(axis="y", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
+    style.pool_rows(axes, group)
+    style.quiet_grid(axes)
+    axes.set_xlim(0, end)
     axes.set_title(group["label"])
 
 

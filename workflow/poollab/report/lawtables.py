@@ -1,0 +1,156 @@
+"""Tables of the Little's-law study beside its steps: the rule of thumb, budgets, longer holds, sizes for a wait."""
+
+from typing import Any
+
+from poollab.report import cells, measures, words
+from poollab.report.cells import Table, column
+
+Row = dict[str, Any]
+
+
+def rule(found: Row) -> Table:
+    """Return what the highest rate that was kept really used."""
+    rows = [
+        cells.row(
+            words.plural(m["connections"], "connection"),
+            [
+                cells.number(m["achieved_per_s"], 1),
+                cells.number(m["busy"], 2),
+                measures.share(m["utilisation"], 1),
+                measures.share(m["waited_share"], 1),
+            ],
+        )
+        for m in found["measured"]
+    ]
+    return cells.table(
+        "law-rule",
+        f"What the highest rate that was kept really used, n = {words.plural(len(rows), 'arm')}",
+        [
+            column("arm"),
+            column("highest rate kept", "per s"),
+            column("busy", "connections"),
+            column("pool busy", "%"),
+            column("found none free", "%"),
+        ],
+        [("", rows)],
+    )
+
+
+def rule_text(found: Row) -> str:
+    """Return the rule of thumb beside what was measured, in words."""
+    if found["connections"] is None:
+        return "The rule of thumb needs the number of cores, which was not recorded."
+    used = [f"{m['busy']:.2f} of {m['connections']}" for m in found["measured"]]
+    beside = f"On average {words.listed(used)} were busy at the highest rate that was kept." if used else ""
+    return (
+        f"The rule of thumb, cores x 2 + spindles, gives {found['connections']:g} for the {found['cores']:g} cores "
+        f"that the database may use and no spindle (the table fits in memory). {beside}"
+    )
+
+
+def budget(rows: list[Row]) -> Table:
+    """Return how the server's connections are shared out over instances."""
+    limit = rows[0]["limit"] if rows else 0
+    shown = [
+        cells.row(
+            str(row["instances"]),
+            [
+                cells.number(row["each"]),
+                cells.number(row["pool"]),
+                cells.number(row["together"]),
+                cells.text("yes" if row["fits"] else "no"),
+            ],
+        )
+        for row in rows
+    ]
+    kept = rows[0]["reserved"] if rows else 0
+    return cells.table(
+        "law-budget",
+        f"The server's {limit} connections, {kept} of them kept back for superusers, shared out over n instances",
+        [
+            column("instances"),
+            column("each may have", "connections"),
+            column("larger pool here", "connections"),
+            column("together", "connections"),
+            column("fits"),
+        ],
+        [("", shown)],
+    )
+
+
+def holds(rows: list[Row], others: list[Row]) -> Table:
+    """Return what a longer hold does, by Little's law and as measured."""
+    bodies: dict[str, list[Row]] = {}
+    for row in rows:
+        numbers = [
+            cells.number(row["most_per_s"]),
+            cells.number(row["rate_per_s"]),
+            cells.number(row["busy_at_rate"], 1),
+        ]
+        name = f"{words.plural(row['connections'], 'connection')}: by Little's law"
+        bodies.setdefault(name, []).append(cells.row(f"{row['hold_ms']:g} ms", numbers))
+    for row in others:
+        hold = row["hold_mean_ns"]
+        numbers = [cells.number(row["most_per_s"]), cells.number(row["achieved_per_s"], 1)]
+        busy = None if hold is None or row["achieved_per_s"] is None else row["achieved_per_s"] * hold / 1e9
+        name = f"{words.plural(row['connections'], 'connection')}: measured, {row['workload']}"
+        shown = words.MISSING if hold is None else f"{hold / 1e6:.2f} ms"
+        bodies.setdefault(name, []).append(cells.row(shown, [*numbers, cells.number(busy, 1)]))
+    return cells.table(
+        "law-holds",
+        f"What the hold time does: n = {len(rows) + len(others)} cases",
+        [
+            column("hold"),
+            column("most that the pool completes", "per s"),
+            column("rate", "per s"),
+            column("busy at that rate", "connections"),
+        ],
+        list(bodies.items()),
+        ["The rate of the calculated rows is the highest that the arm kept. Hold time is what each connection costs."],
+    )
+
+
+def sizes(rows: list[Row], targets: Row) -> Table:
+    """Return the pool sizes that meet each wait target, step by step."""
+    bodies: dict[str, list[Row]] = {}
+    for row in rows:
+        shown = [
+            cells.number(size, missing=f"more than {targets['most']} in each process") if size else _too_many(targets)
+            for size in row["size"]
+        ]
+        bodies.setdefault(f"hold times of {row['arm']}", []).append(
+            cells.row(str(row["step"]), [cells.number(row["offered_per_s"], 1), *shown, cells.number(row["processes"])])
+        )
+    return cells.table(
+        "law-sizes",
+        f"Connections in each process with which {targets['share']:.0%} of the requests wait no longer than the "
+        f"target, n = {len(rows)} steps",
+        [
+            column("step"),
+            column("offered", "per s"),
+            *(column(f"for {target:g} ms", "connections") for target in targets["wait_ms"]),
+            column("processes"),
+        ],
+        list(bodies.items()),
+        [
+            (
+                "Take the sizes from the hold times of the arm with fewer connections: those of the other hold its own "
+                "queue."
+            )
+        ],
+    )
+
+
+def _too_many(targets: Row) -> cells.Cell:
+    return cells.number(None, missing=f"not met with {targets['most']} connections in each process")
+
+
+def targets_text(targets: Row) -> str:
+    """Return how pool sizes for a stated wait are found, in words."""
+    waits = words.listed([f"{t:g} ms" for t in targets["wait_ms"]])
+    return (
+        f"How large must a pool be so that {targets['share']:.0%} of the requests wait at most {waits}? The recorded "
+        "arrivals of each step and the recorded hold time of each request are replayed, first come first served, on "
+        "pools of any size. That assumes hold times that stay what they were, so it is a statement on waiting in the "
+        "pool and none on how the database would behave with more connections."
+    )
