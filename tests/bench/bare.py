@@ -51,7 +51,7 @@ async def run(folder: Path) -> None:
         max_cached_statement_lifetime=0,
     )
     await pool
-    sql, acquire_s, query_s = spec["sql"], spec["timeouts"]["acquire_s"], spec["timeouts"]["query_s"]
+    sql, acquire_s, query_s = spec["steps"][0]["sql"], spec["timeouts"]["acquire_s"], spec["timeouts"]["query_s"]
 
     async def request(values: tuple[int, ...]) -> None:
         connection = await pool.acquire(timeout=acquire_s)
@@ -74,9 +74,7 @@ async def run(folder: Path) -> None:
         gc.disable()
         await window(warm, time.monotonic_ns() + LEAD_NS)
         events.write('{"event": "ready"}\n')
-        control.readline()
-        zero = time.monotonic_ns() + LEAD_NS
-        events.write(json.dumps({"event": "zero", "zero_ns": zero}) + "\n")
+        zero = int(control.readline().split()[1])
         await window(measured, zero)
         events.write('{"event": "done"}\n')
         control.readline()

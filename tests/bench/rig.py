@@ -38,9 +38,9 @@ class BenchLab(EmbeddedLab):
 
 
 @contextmanager
-def capped_lab(plan: Plan) -> Iterator[BenchLab]:
+def capped_lab(plan: Plan, kind: type[BenchLab] = BenchLab) -> Iterator[Any]:
     """Yield a seeded server with the study's caps on both sides; refuse where they are not enforced."""
-    lab = BenchLab.new(Owner.this_process())
+    lab = kind.new(Owner.this_process())
     try:
         database = plan.settings["database"]
         lab.start(lambda _: None, {k: str(v) for k, v in database["settings"].items()}, database["major"])

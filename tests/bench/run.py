@@ -1,5 +1,5 @@
 """
-Run the benchmarks: `run.py [delay] [cpu] [wall] [wall-docker]`, all but the last without arguments.
+Run the benchmarks: all but aa and wall-docker, or those that are named.
 
 Ratios from one run on one machine; nothing here is asserted, since a shared machine would make it lie.
 """
@@ -8,11 +8,26 @@ import platform
 import sys
 from datetime import UTC, datetime
 
+import aa
 import cpu
 import delay
+import honesty
+import rate
+import scale
+import stub
 import wall
 
-PARTS = {"delay": delay.main, "cpu": cpu.main, "wall": wall.main, "wall-docker": lambda: wall.main("docker")}
+PARTS = {
+    "delay": delay.main,
+    "cpu": cpu.main,
+    "rate": rate.main,
+    "wall": wall.main,
+    "honesty": honesty.main,
+    "scale": scale.main,
+    "stub": stub.main,
+    "aa": aa.main,
+    "wall-docker": lambda: wall.main("docker"),
+}
 
 
 def main(names: list[str]) -> int:
@@ -23,7 +38,7 @@ def main(names: list[str]) -> int:
         return 2
     system = f"{platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
     print(f"{datetime.now(UTC):%Y-%m-%d}, {system}", flush=True)
-    for name in names or ["delay", "cpu", "wall"]:
+    for name in names or ["delay", "cpu", "rate", "wall", "honesty", "scale", "stub"]:
         PARTS[name]()
     return 0
 

@@ -28,7 +28,7 @@ tar -C "$root" -xf "$work/base.tar" --exclude='./dev/*'
 rm "$work/base.tar"
 # What only tests, types and style need stays out, and so does the report's browser: the machine lives in memory.
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-tar -C "$site" -cf - --exclude='*-stubs' --exclude='./playwright' --exclude='./scipy*' --exclude='./mypy*' \
+tar -C "$site" -cf - --exclude='*-stubs' --exclude='./playwright' --exclude='./mypy*' \
     --exclude='./6ec57f84c680d3a3778b__mypyc*' --exclude='./ruff*' --exclude='./_pytest' --exclude='./pytest*' \
     --exclude='./hypothesis*' --exclude='./_hypothesis*' --exclude='./black*' --exclude='./optype*' --exclude='./pip' \
     --exclude='*/tests' . | tar -C "$root/site" -xf -

@@ -182,7 +182,10 @@ def test_acquire_timeouts_are_rows(server: EmbeddedLab, tmp_path: Path) -> None:
     assert counts["acquire_timeout"] >= 10
     unserved = rows[rows["status"] == "acquire_timeout"]
     assert unserved[["acquired_ns", "result_ns", "released_ns", "connection"]].isna().all().all()
-    assert unserved["started_ns"].notna().all()
+    gave_up_after = unserved["ended_ns"] - unserved["started_ns"]
+    # The loop's own timers, which the driver's time-outs use, have a grain of 1 ms.
+    assert gave_up_after.min() >= 0.299e9
+    assert gave_up_after.max() < 0.4e9
     # Who got a connection waited no longer than the bound (and the loop's grain).
     good = rows[rows["status"] == "ok"]
     assert (good["acquired_ns"] - good["started_ns"]).max() < 0.6e9

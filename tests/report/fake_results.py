@@ -2,7 +2,7 @@
 A complete small results folder from synthetic stamps, written by simple code of its own.
 
 The numbers of runs and conditions are computed here by hand and not by poollab.stats, so that the
-report's tests stand alone.
+report's tests stand alone; analysis.json and series.json are made from them by poollab.stats.
 """
 
 import json
@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from fake_records import cleanup, environment
-from fake_study import Fake, Row
+from fake_study import Fake, Row, model
 
 from poollab.data import schemas
+from poollab.stats import analyses, findings, littles, series, stimulus
+from poollab.stats.rows import Rows
 
 Stamps = dict[str, npt.NDArray[np.int64]]
 INTERVALS = [name for name, _, _ in schemas.INTERVALS]
@@ -41,7 +43,47 @@ def write(folder: Path, fake: Fake) -> Path:
         json.dumps(environment(fake, [_name(cell) for cell in planned], runs)), "utf-8"
     )
     (folder / "cleanup.json").write_text(json.dumps(cleanup(fake)), "utf-8")
+    for run, rows in measured:
+        _cell_files(fake, folder / "cells" / run["cell"], run, rows)
+    _analyse(fake, folder)
     return folder
+
+
+def _analyse(fake: Fake, folder: Path) -> None:
+    """Write what the analysis adds, by the statistics of the project."""
+    runs, conditions = (pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("runs", "conditions"))
+    per_run = {}
+    for run in runs:
+        rows = Rows.of(pq.read_table(folder / "cells" / run["cell"] / "requests.parquet"))
+        arrivals = fake.workloads[run["workload"]]["arrivals"]
+        per_run[run["cell"]] = {
+            "littles": littles.of_run(rows, fake.window_s, None, None),
+            "stimulus": stimulus.of_run(rows, arrivals, fake.window_s),
+        }
+    found = findings.whole(analyses.Context(model(fake), runs, conditions, per_run))
+    (folder / "analysis.json").write_text(json.dumps(found), "utf-8")
+    (folder / "series.json").write_text(json.dumps(series.build(folder)), "utf-8")
+
+
+def _cell_files(fake: Fake, folder: Path, run: Row, rows: list[Row]) -> None:
+    """Write a run's own files: its requests, a warm-up (its first second, 2 s earlier), ten samples a second."""
+    folder.mkdir(parents=True)
+    back = dict.fromkeys(schemas.STAMPS, -2_000_000_000)
+    warm = [{**r, **{s: r[s] + back[s] for s in back}} for r in rows if r["scheduled_ns"] < 1_000_000_000]
+    _parquet(folder / "requests.parquet", rows, schemas.REQUESTS)
+    _parquet(folder / "warmup.parquet", warm, schemas.REQUESTS)
+    ticks = range(round(fake.window_s * 10) + 1)
+    cores, ratio = run["database_cpu_cores"], run["database_throttle_ratio"]
+    samples = [
+        {
+            "at_ns": i * 100_000_000,
+            "database_cpu_ns": round(cores * 1e8 * (i + 0.2 * (i % 2))),
+            "database_periods": i * 6,
+            "database_throttled": None if ratio is None else round(i * 6 * ratio),
+        }
+        for i in ticks
+    ]
+    _parquet(folder / "samples.parquet", samples, schemas.SAMPLES)
 
 
 def _conditions(fake: Fake) -> list[tuple[str, str, str]]:
@@ -102,6 +144,8 @@ def _measure(fake: Fake, cell: tuple[str, str, str, int], position: int, block: 
             "status": "ok",
             "connection": i % used,
             "connection_use": i // used + 1,
+            "process": 0,
+            "closed": False,
             **{s: int(stamps[s][i]) for s in schemas.STAMPS},
         }
         for i in range(n)
@@ -153,6 +197,7 @@ def _numbers(fake: Fake, rows: list[Row], size: int, workload: str) -> Row:
         **{f"overall_p{q}_ns": v for q, v in percentiles.items()},
         **{f"overall_beyond_p{q}": int((overall > v).sum()) for q, v in percentiles.items()},
         "overall_max_ns": int(overall[-1]),
+        **_waiting(rows, size, workload),
         "scheduling_delay_p99_ns": _rank(delay, 99),
         "scheduling_delay_max_ns": int(delay.max()),
         **_side(
@@ -164,6 +209,19 @@ def _numbers(fake: Fake, rows: list[Row], size: int, workload: str) -> Row:
             throttle=0.31 if "bursts" in workload else 0.02,
         ),
         **_side(fake, "generator", 0.031, 61, observed, throttle=0.0),
+    }
+
+
+def _waiting(rows: list[Row], size: int, workload: str) -> Row:
+    """Return who waited: of a burst those behind the first `size`."""
+    batch = 10 if workload == "heavy-bursts" else 1
+    waits = np.array([r["acquired_ns"] - r["started_ns"] for r in rows if r["request"] % batch >= size], dtype=np.int64)
+    ranks = {q: _rank(waits, q) if len(waits) else None for q in (50, 95, 99)}
+    return {
+        "requests_waited": len(waits),
+        "waited_share": len(waits) / len(rows),
+        **{f"waited_wait_p{q}_ns": v for q, v in ranks.items()},
+        **{f"waited_beyond_p{q}": int((waits > (v or 0)).sum()) for q, v in ranks.items()},
     }
 
 

@@ -3,10 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lxml import etree
 from lxml import html as lxml_html
 
 from poollab.report import html
+from poollab.report.figures import style
+
+#: Stands for a drawing where a test is about the page and not about its figures.
+BLANK = b'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="100"></svg>'
+
+
+def undrawn(results: Path, templates: Path) -> str:
+    """Render results as `rendered` does, with a blank in the place of each drawing: most of the time goes there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "svg", lambda _draw, _title: BLANK)
+        return rendered(results, templates)
 
 
 def rendered(results: Path, templates: Path, *, pdf_available: bool = True) -> str:
@@ -23,7 +35,7 @@ def tree(page: str) -> Any:
 
 def strict_errors(page: str) -> list[str]:
     """List what an XML parser finds wrong once void elements are closed."""
-    closed = page.replace("<!DOCTYPE html>", "")
+    closed = page.replace("<!DOCTYPE html>", "").replace("<wbr>", "<wbr/>").replace("<br>", "<br/>")
     for name in ("meta", "img", "br"):
         parts = closed.split(f"<{name} ")
         closed = parts[0] + "".join(f"<{name} " + part.replace(">", "/>", 1) for part in parts[1:])
@@ -38,10 +50,12 @@ def text(element: Any) -> str:
 
 
 def table_rows(page: str, name: str) -> dict[tuple[str, str], list[str]]:
-    """Return a table's cells by (body, row heading); ranges and notes are cut off."""
+    """Return a table's cells by (body, row heading); ranges, notes and marks are cut off."""
     rows: dict[tuple[str, str], list[str]] = {}
     body = ""
     for row in tree(page).get_element_by_id(f"table-{name}").iterfind(".//tbody/tr"):
+        for extra in row.findall("th/span[@class='mark']"):
+            extra.drop_tree()
         head = text(row.find("th"))
         if row.get("class") == "body":
             body = head

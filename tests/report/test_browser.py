@@ -82,6 +82,9 @@ def opened(browser, page_file, request):
     page = context.new_page()
     page.requested = []
     page.on("request", lambda r: page.requested.append(r.url))
+    page.complaints = []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
     page.goto(page_file.as_uri())
     yield page
     context.close()
@@ -108,8 +111,42 @@ def test_nothing_is_requested(opened, page_file):
 def test_figures_are_drawn(opened):
     """Each figure is decoded and has a size."""
     sizes = opened.evaluate("[...document.images].map(i => i.complete && i.naturalWidth)")
-    assert len(sizes) == 4
+    assert len(sizes) == 8
     assert all(size > 100 for size in sizes)
+
+
+def test_console_stays_empty(opened):
+    """The browser finds nothing to complain of, not even with all details opened."""
+    opened.reload()
+    opened.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert opened.complaints == []
+
+
+def test_print_shows_the_numbers_and_hides_the_screen_s_own(opened):
+    """In print the skip link and the links to downloads are gone, and the verdict and all tables stay."""
+    opened.emulate_media(media="print")
+    shown = "e => getComputedStyle(e).display"
+    assert opened.eval_on_selector(".skip", shown) == "none"
+    assert opened.eval_on_selector(".verdict", shown) != "none"
+    assert opened.evaluate("[...document.querySelectorAll('main > section')].every(e => e.offsetHeight > 40)")
+    assert opened.evaluate("getComputedStyle(document.body).color") == "rgb(26, 26, 26)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing_serious(browser, page_file, width, scheme):
+    """axe-core, with all details opened, finds nothing of impact serious or critical in either scheme and width."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    # axe itself is a script, so this one context runs scripts; the page has none.
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = axe.Axe().run(page).response
+    context.close()
+    assert len(found["passes"]) > 20
+    serious = [v for v in found["violations"] if v["impact"] in {"serious", "critical"}]
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in serious] == []
 
 
 def test_keyboard_comes_first_to_the_skip_link(opened):

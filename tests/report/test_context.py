@@ -1,12 +1,12 @@
 """What the report says follows from what was measured, in every case."""
 
-import re
+import json
 
 import pytest
 from fake_results import write
 from fake_study import Fake
 
-from poollab.report import cells, context, result_sentence, words
+from poollab.report import answer, cells, context, limitations, quota, result_sentence, verdict, words
 
 
 def built(tmp_path, fake):
@@ -52,28 +52,119 @@ def test_percentile_without_support_is_not_shown(tmp_path):
     assert "weak-tail" in limits_of(made)
 
 
-@pytest.mark.parametrize(("pools", "word"), [((5, 100), "fell"), ((100, 5), "fell")])
-def test_sentence_goes_from_the_smallest_to_the_largest_pool(tmp_path, pools, word):
-    """The order of pools in the study file does not turn the sentence round."""
+@pytest.mark.parametrize("pools", [(5, 100), (100, 5)])
+def test_headline_goes_from_the_smallest_to_the_largest_pool(tmp_path, pools):
+    """The order of pools in the study file does not turn the headline round."""
     sentence = result_sentence(built(tmp_path, Fake(pools=pools)))
-    assert "heavy-bursts, from pool 5 to pool 100" in sentence
-    assert f"acquisition wait {word} from" in sentence
-    assert sentence.endswith("(18 of 18 planned runs ok).")
+    assert "heavy-bursts, from 5 to 100 connections: the mean acquisition wait fell" in sentence
+    assert sentence.endswith(".")
 
 
-def test_sentence_follows_the_numbers(tmp_path):
-    """Rose and fell are the signs of the measured differences, for each workload."""
+def test_headline_says_that_runs_are_missing(tmp_path):
+    """Where planned runs are not ok, the one sentence in the terminal says how many are."""
+    sentence = result_sentence(built(tmp_path, Fake(bad={"heavy-bursts.pool-20.r2": "overloaded"}, window_s=2)))
+    assert sentence.endswith("(26 of 27 planned runs ok).")
+
+
+def test_every_workload_has_its_verdict_and_range(tmp_path):
+    """Each workload has one sentence and one word that stand behind its name, and the sizes that it can do with."""
     made = built(tmp_path, Fake())
-    for group, sentence in zip(made["groups"], made["short"]["sentences"], strict=True):
-        before, after = (a["means_ms"]["overall"] for a in (group["arms"][0], group["arms"][-1]))
-        assert f"overall time {'rose' if after > before else 'fell'} from" in sentence["text"]
-        assert "observed" in sentence["text"]
+    found = made["verdict"]["sentences"]
+    assert [s["subject"] for s in found] == list(Fake().workloads)
+    assert all(s["sentence"].startswith(", from 5 to 100 connections: ") for s in found)
+    assert {s["word"] for s in found} <= {"faster", "slower", "the same", "a small difference", "cannot tell"}
+    assert all("connections" in s["range"] for s in found)
 
 
-def test_equal_reading_is_no_direction(tmp_path):
-    """Two means that read the same are neither a rise nor a fall."""
-    text = built(tmp_path, Fake())["short"]["sentences"][1]["text"]
-    assert re.search(r"acquisition wait read 0\.01 ms at both \(3 runs: 0\.01\)", text)
+def test_marks_in_the_answer_are_those_of_the_range(tmp_path):
+    """Exactly one pool of a workload is called lowest, the one that the analysis found, by sign and by word."""
+    made = built(tmp_path, Fake())
+    for told, body in zip(made["analysis"]["verdicts"], made["tables"]["answer"]["bodies"], strict=True):
+        lowest = [row["head"] for row in body["rows"] if row["word"] == "\u25c6 lowest"]
+        assert [f"pool-{head}" for head in lowest] == [told["range"]["best"]]
+        assert all(row["word"] for row in body["rows"])
+
+
+def test_warnings_in_the_same_words_stand_once():
+    """A warning about two workloads in the same words is one line with both names; one on the study names nobody."""
+    warnings = [{"kind": "k", "subject": s, "text": "Few runs.", "advice": "Raise repeats."} for s in ("a", "b")]
+    warnings.append({"kind": "k", "subject": "study", "text": "It drifts.", "advice": ""})
+    found = verdict.build({"headline": "H.", "verdicts": [], "warnings": warnings}, {"ok": 1, "planned": 1}, [])
+    assert found["warnings"] == [
+        {"text": "a; b: Few runs.", "advice": "Raise repeats."},
+        {"text": "It drifts.", "advice": ""},
+    ]
+
+
+def test_quota_is_compared_with_its_absence(tmp_path):
+    """Each pool stands under each level of the limits, the one without a cap says so, and the change has its sign."""
+    made = built(tmp_path, Fake(limits=("half", "none"), window_s=1))
+    assert "quota" in [section["id"] for section in made["sections"]]
+    for group in (g for g in made["groups"] if g["limits"] == "none"):
+        for arm in group["arms"]:
+            arm["database"] |= {"cap_cores": None, "cpu_of_cap": None, "throttle_ratio": None}
+            arm["means_ms"]["overall"] *= 0.5
+    found = quota.build(made["groups"])
+    rows = found["table"]["bodies"][2]["rows"]
+    assert [row["head"] for row in rows][:3] == ["5, half", "5, none", "20, half"]
+    assert [rows[i]["cells"][0]["missing"] for i in (0, 1)] == [None, "uncapped"]
+    assert len(found["sentences"]) == 9
+    assert all("ms under limits half and" in s and "-50 %" in s for s in found["sentences"])
+
+
+def test_levels_of_the_limits_get_the_word_of_their_comparison(tmp_path):
+    """A level's sentence ends with what the pairs of runs show, and for what they cannot with the reason."""
+    made = built(tmp_path, Fake(limits=("half", "none"), window_s=1))
+    of = {"workload": "heavy-bursts", "from": "half", "to": "none", "metric": "overall_mean", "why": "of chance"}
+    tested = [
+        of | {"arm": "pool-5", "word": "faster", "low": 0.48, "high": 0.52},
+        of | {"arm": "pool-20", "word": "cannot tell", "low": 0.9, "high": 1.1},
+    ]
+    said = [s for s in quota.build(made["groups"], tested)["sentences"] if s.startswith("heavy-bursts")]
+    assert said[0].endswith("; by pairs of runs: faster (95 % interval -52.0 to -48.0 %).")
+    assert said[1].endswith("; by pairs of runs it cannot be told whether they differ, because of chance.")
+    assert "by pairs" not in said[2]
+    own = made["analysis"]["limits"]
+    assert any("by pairs of runs" in s for s in made["tables"]["quota"]["sentences"]) == bool(own)
+
+
+def test_requests_that_failed_in_bad_runs_are_counted(tmp_path):
+    """The answer table counts requests that were not ok over all runs, since in ok runs there are hardly any."""
+    made = built(tmp_path, Fake(bad={"heavy-bursts.pool-20.r2": "errors"}))
+    for group in made["groups"]:
+        for arm in group["arms"]:
+            for run in arm["runs"]:
+                run["requests_ok"] = run["requests"] - (0 if run["ok"] else 7)
+    rows = answer.build(made["groups"], {})["bodies"][2]["rows"]
+    assert [row["cells"][7]["text"] for row in rows] == ["0", "7", "0"]
+
+
+def test_a_later_step_that_writes_is_no_read_only_load(tmp_path):
+    """A request that reads first and writes then is not called read-only."""
+    made = built(tmp_path, Fake(window_s=1))
+    assert "The load was read-only" in limits_of(made)["small-and-warm"]
+    made["groups"][0]["request"] = ["query SELECT 1", "query UPDATE pool_lab SET balance = 1"]
+    texts = {found["id"]: found["text"] for found in limitations.build(made)}
+    assert "read-only" not in texts["small-and-warm"]
+
+
+def test_plan_without_several_limits_has_no_such_section(tmp_path):
+    """One level of limits is compared with nothing."""
+    assert "quota" not in [s["id"] for s in built(tmp_path, Fake(window_s=1))["sections"]]
+
+
+def test_load_that_is_not_as_asked_is_named_with_its_run(tmp_path):
+    """A fault that the raw rows show stands beside its run, and the sentence does not call the load sound."""
+    results = write(tmp_path / "r", Fake(window_s=1))
+    assert "in none of them do counts or gaps differ" in context.build(results)["checks"]["sentences"][0]
+    path = results / "analysis.json"
+    recorded = json.loads(path.read_text())
+    fault = "2 requests were started before their time"
+    recorded["stimulus"][3]["faults"] = [fault]
+    path.write_text(json.dumps(recorded))
+    made = context.build(results)["checks"]
+    assert made["faults"] == [{"cell": recorded["stimulus"][3]["cell"], "text": fault}]
+    assert "in 1 run the load is not what the study asks for" in made["sentences"][0]
 
 
 def test_run_that_is_not_ok_makes_no_number(tmp_path):
@@ -91,35 +182,51 @@ def test_run_that_is_not_ok_makes_no_number(tmp_path):
 
 
 def test_condition_without_ok_run_is_not_compared(tmp_path):
-    """Where no run of an end is ok, no other pool takes its place in the sentence."""
-    made = built(tmp_path, Fake(bad_condition="heavy-bursts.pool-100"))
-    assert made["short"]["sentences"][2]["text"] == "nothing is compared, since no run of pool 100 ended ok."
-    assert not result_sentence(made).startswith("heavy-bursts")
+    """Where no run of an end is ok, nothing is told of the workload and no other pool takes its place."""
+    made = built(tmp_path, Fake(bad_condition="heavy-bursts.pool-100", window_s=2))
+    assert made["verdict"]["sentences"][2]["word"] == "cannot tell"
     cells_of = made["tables"]["intervals"][2]["bodies"][0]["rows"][2]["cells"]
     assert [c["missing"] for c in cells_of[:5]] == ["not measured"] * 5
 
 
 def test_one_pool_is_no_comparison(tmp_path):
-    """A single pool gives its means and no direction."""
-    made = built(tmp_path, Fake(pools=(20,)))
-    assert "only one pool (20) was measured" in made["short"]["sentences"][0]["text"]
-    assert "Nothing can be compared" in result_sentence(made)
+    """A single pool gives no direction and no range."""
+    made = built(tmp_path, Fake(pools=(20,), window_s=2))
+    assert "only one pool (20) was measured" in made["verdict"]["sentences"][0]["sentence"]
+    assert made["special"]["table"] is None
 
 
 def test_equal_arms_are_named_by_label(tmp_path):
     """Two arms of one size are never called the smaller and the larger pool."""
-    text = built(tmp_path, Fake(arms={"a": 20, "b": 20}))["short"]["sentences"][2]["text"]
-    assert text.startswith("from arm a to arm b, both with 20 connections")
+    sentence = built(tmp_path, Fake(arms={"a": 20, "b": 20}, window_s=2))["verdict"]["sentences"][2]["sentence"]
+    assert sentence.startswith(", from a to b: ")
 
 
 def test_uncapped_is_said_first(tmp_path):
     """Without caps the sentence begins with it, shares of a cap are missing, and the capped limits are not listed."""
     made = built(tmp_path, Fake(capped=False))
     assert result_sentence(made).startswith("Uncapped: ")
+    assert made["lab"]["caps_text"].count("uncapped (its cap was not enforced)") == 2
     row = made["tables"]["cpu"]["bodies"][0]["rows"][0]["cells"]
     assert [c["missing"] for c in row] == [None] + ["uncapped"] * 6
     assert "uncapped-lab" in limits_of(made)
     assert not {"no-control", "throttling-is-no-time", "load-on-this-machine"} & set(limits_of(made))
+
+
+def test_one_uncapped_side_is_named_alone(tmp_path):
+    """Where only the load generator's cap was not enforced, the database is not called uncapped."""
+    results = write(tmp_path / "r", Fake(window_s=1))
+    path = results / "environment.json"
+    recorded = json.loads(path.read_text())
+    recorded["lab"]["caps_enforced"] = False
+    for block in recorded["blocks"]:
+        block["proof"]["load_generator"]["enforced"] = False
+    path.write_text(json.dumps(recorded))
+    made = context.build(results)
+    assert made["unenforced"] == ["load generator"]
+    assert made["lab"]["caps_text"].startswith("database capped at 0.5 cores, load generator uncapped")
+    assert "The cap of the load generator was not enforced" in limits_of(made)["uncapped-lab"]
+    assert result_sentence(made).startswith("Uncapped (load generator): ")
 
 
 def test_unproven_cap_is_named(tmp_path):
@@ -132,6 +239,7 @@ def test_unproven_cap_is_named(tmp_path):
 
 PLAIN = {
     "few-runs", "load-on-this-machine", "rate-is-no-capacity", "no-multiplier", "batch-size", "round-trip-is-whole",
+    "shared-host",
     "throttling-is-no-time", "no-control", "memory-of-established", "unused-connections", "small-and-warm",
 }  # fmt: skip
 

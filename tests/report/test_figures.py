@@ -12,6 +12,7 @@ from fake_study import Fake
 from lxml import etree
 
 from poollab.report import context, figures
+from poollab.report.figures import order, tail
 
 CODE = """
 import hashlib, sys
@@ -36,7 +37,7 @@ def test_same_bytes_in_two_processes(results, tmp_path):
     (tmp_path / "bb").mkdir()
     (tmp_path / "bb" / "matplotlibrc").write_text("lines.linewidth: 9\naxes.grid: True\n")
     first = digests(results, tmp_path / "a")
-    assert len(first.splitlines()) == 4
+    assert len(first.splitlines()) == 8
     assert digests(results, tmp_path / "bb") == first
 
 
@@ -44,11 +45,11 @@ def test_same_bytes_in_two_processes(results, tmp_path):
     "fake",
     [
         Fake(),
-        Fake(bad={"heavy-bursts.pool-20.r2": "overloaded"}, far_out=9),
-        Fake(bad_condition="heavy-bursts.pool-100"),
-        Fake(repeats=1, pools=(5,)),
-        Fake(blocks=7),
-        Fake(window_s=1, repeats=1),
+        pytest.param(Fake(bad={"heavy-bursts.pool-20.r2": "overloaded"}, far_out=9), marks=pytest.mark.slow),
+        Fake(bad_condition="heavy-bursts.pool-100", window_s=2),
+        Fake(repeats=1, pools=(5,), window_s=2),
+        pytest.param(Fake(blocks=7), marks=pytest.mark.slow),
+        pytest.param(Fake(window_s=1, repeats=1), marks=pytest.mark.slow),
         Fake(unmeasured=27),
     ],
     ids=["plain", "one bad", "condition bad", "one run", "seven blocks", "no support", "nothing"],
@@ -71,11 +72,14 @@ def texts(figure):
     return ["".join(e.itertext()).strip() for tree in trees for e in tree.iter("{*}text")]
 
 
+@pytest.mark.slow
 def test_many_panels_go_on_in_a_further_part(tmp_path):
     """Panels that are higher than a page together are shared out, each with its own alternative text."""
     fake = Fake(pools=(1, 2, 5, 10, 20, 50, 100), limits=("half", "full"), repeats=1, blocks=2, window_s=2)
     drawn = figures.draw_all(context.build(write(tmp_path / "r", fake)))
-    assert {name: len(f["parts"]) for name, f in drawn.items()} == {"stamps": 1, "intervals": 3, "tail": 3, "order": 2}
+    assert {name: len(f["parts"]) for name, f in drawn.items()} == {
+        "tail": 3, "spectrum": 1, "intervals": 3, "timeline": 1, "order": 2, "delivered": 2, "limiter": 3, "stamps": 1,
+    }  # fmt: skip
     first, *_, last = (part["alt"] for part in drawn["tail"]["parts"])
     assert "light-uniform, limits half" in first
     assert "light-uniform" not in last
@@ -94,16 +98,16 @@ def test_numbers_in_figures_are_those_of_the_tables(results):
 
 def test_run_not_ok_is_a_cross_and_a_word(tmp_path):
     """A run that is not ok is drawn with another mark, and the pool's label says how many runs are ok."""
-    plain = figures.draw_all(context.build(write(tmp_path / "a", Fake())))
-    bad = figures.draw_all(context.build(write(tmp_path / "b", Fake(bad={"heavy-bursts.pool-20.r2": "errors"}))))
-    assert "2 of 3 runs ok" in " ".join(texts(bad["tail"]))
-    assert "2 of 3 runs ok" not in " ".join(texts(plain["tail"]))
-    assert plain["tail"]["parts"] != bad["tail"]["parts"]
-    assert "[errors]" in str(bad["tail"]["table"])
+    fakes = {"a": Fake(window_s=3), "b": Fake(window_s=3, bad={"heavy-bursts.pool-20.r2": "errors"})}
+    plain, bad = (figures.draw_one(tail, context.build(write(tmp_path / k, fake))) for k, fake in fakes.items())
+    assert "2 of 3 runs ok" in " ".join(texts(bad))
+    assert "2 of 3 runs ok" not in " ".join(texts(plain))
+    assert plain["parts"] != bad["parts"]
+    assert "[errors]" in str(bad["table"])
 
 
 def test_labels_are_not_read_as_formulas(tmp_path):
     """A dollar in a text is a dollar."""
     made = context.build(write(tmp_path / "r", Fake(window_s=1)))
     made["groups"][0]["label"] = "costs $5 or $6"
-    assert "costs $5 or $6" in texts(figures.draw_all(made)["order"])
+    assert "costs $5 or $6" in texts(figures.draw_one(order, made))

@@ -8,35 +8,42 @@ from pathlib import Path
 import pytest
 from fake_results import write
 from fake_study import Fake
-from pagetools import rendered, strict_errors, table_rows, text, tree
+from pagetools import rendered, strict_errors, table_rows, text, tree, undrawn
 
 from poollab.errors import DataError
 from poollab.report import context, html, result_sentence
+from poollab.report.analyses import pool_size
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'more' {{ 7 * 7 }}?"
 
 VARIANTS = {
     "plain": Fake(),
-    "one run not ok": Fake(bad={"heavy-bursts.pool-20.r2": "overloaded+errors"}, far_out=9),
-    "no run of a condition ok": Fake(bad_condition="heavy-bursts.pool-100"),
+    "one run not ok": Fake(bad={"heavy-bursts.pool-20.r2": "overloaded+errors"}, far_out=9, window_s=2.0),
+    "no run of a condition ok": Fake(bad_condition="heavy-bursts.pool-100", window_s=2.0),
     "no run ok at all": Fake(bad={f"{w}.pool-5.r1": "host-busy" for w in Fake().workloads}, pools=(5,), repeats=1),
     "one repeat": Fake(repeats=1),
-    "one pool": Fake(pools=(20,)),
-    "two blocks": Fake(blocks=2),
-    "uncapped": Fake(capped=False),
-    "hostile": Fake(title=HOSTILE, sql="SELECT '</code><img src=x onerror=alert(1)>' WHERE 1 < $1"),
+    "one pool": Fake(pools=(20,), window_s=2.0),
+    "two blocks": Fake(blocks=2, window_s=2.0),
+    "uncapped": Fake(capped=False, window_s=2.0),
+    "hostile": Fake(title=HOSTILE, sql="SELECT '</code><img src=x onerror=alert(1)>' WHERE 1 < $1", window_s=1.0),
     "short": Fake(window_s=1.0),
-    "limits": Fake(limits=("half", "full")),
-    "equal arms": Fake(arms={"a": 20, "b": 20}),
+    "limits": Fake(limits=("half", "full"), window_s=1.0),
+    "equal arms": Fake(arms={"a": 20, "b": 20}, window_s=2.0),
     "nothing measured": Fake(unmeasured=27),
-    "unfinished": Fake(unmeasured=5, swapped=True, confirmed=False),
+    "unfinished": Fake(unmeasured=5, swapped=True, confirmed=False, window_s=2.0),
 }
 
 
-@pytest.fixture(scope="module", params=list(VARIANTS))
+#: Variants whose every rule another one touches too; they are run with the slow tests.
+RARE = {"no run of a condition ok", "one repeat", "two blocks", "short", "equal arms", "unfinished"}
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(n, marks=[pytest.mark.slow] if n in RARE else []) for n in VARIANTS]
+)
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, templates: Path) -> str:
     """The page of each variant of results."""
-    return rendered(write(tmp_path_factory.mktemp("variant") / "pool-size", VARIANTS[request.param]), templates)
+    return undrawn(write(tmp_path_factory.mktemp("variant") / "pool-size", VARIANTS[request.param]), templates)
 
 
 def test_page_is_well_formed(page):
@@ -113,7 +120,7 @@ def test_page_never_claims_what_was_not_measured(page):
 def test_hostile_words_stay_words(tmp_path, templates):
     """Markup in a title, a statement, a reason or a CPU's name is shown and not obeyed."""
     fake = Fake(title=HOSTILE, sql=VARIANTS["hostile"].sql, bad={"heavy-bursts.pool-5.r1": "overloaded"})
-    page = rendered(write(tmp_path / "r", fake), templates)
+    page = undrawn(write(tmp_path / "r", fake), templates)
     assert text(tree(page).find(".//h1")) == HOSTILE
     assert tree(page).xpath("//script|//b|//*[@onerror]") == []
     assert "{{ 7 * 7 }}" in page
@@ -122,7 +129,7 @@ def test_hostile_words_stay_words(tmp_path, templates):
 
 def test_numbers_are_those_of_the_csv(results, templates):
     """Means, p99 and rates in the page are the rounded numbers of conditions.csv."""
-    page = rendered(results, templates)
+    page = undrawn(results, templates)
     tail, rates = table_rows(page, "tail"), table_rows(page, "rates")
     with (results / "conditions.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -140,7 +147,7 @@ def test_numbers_are_those_of_the_csv(results, templates):
 
 def test_shown_means_add_up(results, templates):
     """The four interval means of each row add up to the overall mean within rounding."""
-    page = rendered(results, templates)
+    page = undrawn(results, templates)
     for workload in Fake().workloads:
         for cells in table_rows(page, f"intervals-{workload}").values():
             *parts, overall = (float(c) for c in cells[:5])
@@ -148,17 +155,40 @@ def test_shown_means_add_up(results, templates):
             assert sum(parts) == pytest.approx(overall, abs=2.5 * unit)
 
 
+def numbers_of(sentence: str) -> list[str]:
+    """Return the numbers of a sentence as they are written."""
+    return re.findall(r"\d+(?:\.\d+)?", sentence)
+
+
+def reads_as(value: float, shown: list[str]) -> bool:
+    """Tell whether one of the shown numbers is the value, rounded to the decimals that it is shown with."""
+    return any(f"{value:.{len(n.partition('.')[2])}f}" == n for n in shown if "." in n)
+
+
 def test_sentence_is_the_same_everywhere(results, templates):
     """The terminal's sentence, the page's result and its description are one text with the CSV's numbers."""
     sentence = result_sentence(context.build(results))
-    page = tree(rendered(results, templates))
+    tree_text = undrawn(results, templates)
+    page = tree(tree_text)
     assert text(page.find(".//p[@class='result']")) == sentence
     assert page.xpath("//meta[@name='description']/@content") == [sentence]
     with (results / "conditions.csv").open() as file:
         rows = {r["pool_size"]: r for r in csv.DictReader(file) if r["workload"] == "heavy-bursts"}
     for size in ("5", "100"):
         for name in ("acquisition_wait", "overall"):
-            assert f"{float(rows[size][f'{name}_mean_ns']) / 1e6:.2f} ms" in sentence
+            assert reads_as(float(rows[size][f"{name}_mean_ns"]) / 1e6, numbers_of(sentence))
+            shown = table_rows(tree_text, "answer")["heavy-bursts: 10 every 250 ms, 40 per second", size]
+            assert reads_as(float(rows[size][f"{name}_mean_ns"]) / 1e6, shown)
+
+
+def test_links_lead_only_to_sections_that_are_there(results, templates, monkeypatch):
+    """Where a kind of study leaves sections out, nothing points to them, and their figures are not drawn."""
+    monkeypatch.setattr(pool_size, "LEAVES_OUT", frozenset({"answer", "tail", "timeline", "own"}))
+    page = undrawn(results, templates)
+    ids = set(tree(page).xpath("//@id"))
+    assert not {"answer", "tail", "timeline", "own"} & ids
+    assert {h[1:] for h in tree(page).xpath("//a/@href") if h.startswith("#")} <= ids
+    assert len(tree(page).xpath("//img")) == 5
 
 
 def test_pdf_is_linked_only_where_it_is(results, templates):

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from support.studies import study
 
 from poollab.load import arrivals
-from poollab.load.draw import draw
 
 SECOND = 1_000_000_000
 
@@ -123,52 +121,100 @@ def test_digest_is_over_schedule_and_arguments() -> None:
     assert arrivals.digest(times + 1, [column]) != want
 
 
-def _workload(name: str = "light", arrival: dict[str, Any] | None = None) -> dict[str, Any]:
-    declared = arrival or {"poisson": {"rate_per_s": 300.0}}
-    return {"name": name, "arrivals": declared, "args": [{"int": (1, 20_000)}, {"int": (-5, -5)}]}
-
-
-def test_stimulus_depends_on_study_workload_repeat_and_phase_alone() -> None:
-    """Every arm is sent the same; another study, workload, repeat or phase is sent something else."""
-    same = draw("s", _workload(), 1, "measure", 2).digest
-    assert draw("s", _workload(), 1, "measure", 2).digest == same
-    others = [
-        draw("t", _workload(), 1, "measure", 2),
-        draw("s", _workload("heavy"), 1, "measure", 2),
-        draw("s", _workload(), 2, "measure", 2),
-        draw("s", _workload(), 1, "warm-up", 2),
-    ]
-    assert len({same, *(other.digest for other in others)}) == 5
-
-
-def test_names_cannot_run_into_each_other() -> None:
-    """Study `a` with workload `b-1` and study `a-b` with workload `1` do not share their draws."""
-    assert draw("a", _workload("bc"), 1, "measure", 1).digest != draw("ab", _workload("c"), 1, "measure", 1).digest
-    assert draw("a", _workload("b1"), 1, "measure", 1).digest != draw("a", _workload("b"), 11, "measure", 1).digest
-
-
-@given(st.integers(-(2**31), 2**31 - 1), st.integers(0, 1000))
-def test_arguments_stay_in_their_closed_range(low: int, width: int) -> None:
-    """Each argument lies in its declared range, both ends included."""
-    high = min(low + width, 2**31 - 1)
-    workload = {"name": "w", "arrivals": {"uniform": {"every_ms": 1.0}}, "args": [{"int": (low, high)}]}
-    (column,) = draw("s", workload, 1, "measure", 0.2).args
-    assert len(column) == 200
-    assert low <= column.min() <= column.max() <= high
-
-
-def test_both_ends_of_a_range_are_drawn() -> None:
-    """A range of two values gives both: the upper end is no exclusive bound."""
-    workload = {"name": "w", "arrivals": {"uniform": {"every_ms": 1.0}}, "args": [{"int": (1, 2)}]}
-    (column,) = draw("s", workload, 1, "measure", 0.2).args
-    assert set(column.tolist()) == {1, 2}
+def _steps(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": list(parts)}
 
 
 @pytest.mark.parametrize(
-    "arrival",
-    [{"uniform": {"every_ms": 1000 / 3}}, {"bursts": {"size": 4, "every_ms": 300}}, {"uniform": {"every_ms": 5}}],
+    ("declared", "window_s", "want"),
+    [
+        ({"uniform": {"rate_per_s": 4}}, 1, [0, 250, 500, 750]),
+        ({"uniform": {"share_of_capacity": 0.5}}, 1, [0, 250, 500, 750]),
+        ({"bursts": {"size": 2, "rate_per_s": 4}}, 1, [0, 0, 500, 500]),
+        ({"batch": {"size": 3}}, 5, [0, 0, 0]),
+        (
+            _steps({"for_s": 1, "uniform": {"rate_per_s": 2}}, {"for_s": 1, "bursts": {"size": 2, "every_ms": 600}}),
+            2,
+            [0, 500, 1000, 1000, 1600, 1600],
+        ),
+        # The integral of 2 + 2 t over t, inverted at 0, 1, 2: t = sqrt(1 + n) - 1.
+        (
+            {"ramp": {"shape": "uniform", "from_per_s": 2, "to_per_s": 4}},
+            1,
+            [0, (2**0.5 - 1) * 1000, (3**0.5 - 1) * 1000],
+        ),
+        ({"ramp": {"shape": "bursts", "size": 2, "from_share": 0.5, "to_share": 0.5}}, 1, [0, 0, 500, 500]),
+        # Falling: the integral of 4 - 2 t, inverted at n: t = 2 - sqrt(4 - n).
+        (
+            {"ramp": {"shape": "uniform", "from_per_s": 4, "to_per_s": 2}},
+            1,
+            [0, (2 - 3**0.5) * 1000, (2 - 2**0.5) * 1000],
+        ),
+    ],
 )
-def test_the_announced_number_of_requests_is_sent(arrival: dict[str, Any]) -> None:
-    """What the study says it will send in a window is what the schedule holds."""
-    made = study({"workloads.light.arrivals": arrival, "windows.measure_s": 7})
-    assert made.expected_requests("light") == len(arrivals.schedule(arrival, 7, _rng()))
+def test_rates_steps_and_ramps_by_table(declared: dict[str, Any], window_s: float, want: list[float]) -> None:
+    """A rate, a share of a capacity of 8/s, steps and ramps give exactly these arrivals."""
+    assert arrivals.schedule(declared, window_s, _rng(), 8.0).tolist() == [round(ms * 1e6) for ms in want]
+
+
+def test_ramp_rises_evenly() -> None:
+    """Each tenth of a rising ramp holds what its cumulative rate says, random or not."""
+    for shape, slack in (("uniform", 1.0), ("poisson", 5 * 400**0.5)):
+        times = arrivals.ramp(10 * SECOND, shape, 1, (100.0, 500.0), _rng(3))
+        counts = np.histogram(times, bins=10, range=(0, 10 * SECOND))[0]
+        want = [120 + 40 * i for i in range(10)]
+        assert np.abs(counts - want).max() <= slack
+
+
+def test_random_steps_are_poisson_within_each() -> None:
+    """Each step of a random schedule has exponential gaps at its own rate, and no arrival is set on a boundary."""
+    parts = [{"for_s": 30, "poisson": {"rate_per_s": rate}} for rate in (50, 200)]
+    times = arrivals.schedule(_steps(*parts), 60, _rng(5))
+    numbers = arrivals.step_numbers(_steps(*parts), times)
+    assert numbers is not None
+    for number, rate in ((1, 50), (2, 200)):
+        mine = times[numbers == number]
+        assert abs(len(mine) - 30 * rate) < 5 * (30 * rate) ** 0.5
+        assert stats.kstest(np.diff(mine) / 1e9, "expon", args=(0, 1 / rate)).pvalue > 0.01
+    assert 30 * SECOND not in times.tolist()
+
+
+def test_step_numbers_follow_from_the_offset() -> None:
+    """A request belongs to the step in which it is scheduled; the boundary belongs to the later one."""
+    parts = _steps({"for_s": 1, "uniform": {"every_ms": 5}}, {"for_s": 0.5, "uniform": {"every_ms": 5}})
+    times = np.array([0, SECOND - 1, SECOND, SECOND + 1, 2 * SECOND])
+    numbers = arrivals.step_numbers(parts, times)
+    assert numbers is not None
+    assert numbers.tolist() == [1, 1, 2, 2, 2]
+    assert arrivals.step_numbers({"uniform": {"every_ms": 5}}, times) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "want"),
+    [
+        (_steps({"for_s": 1, "poisson": {"rate_per_s": 2}}), {"poisson": {"rate_per_s": 2}}),
+        (
+            {"ramp": {"shape": "bursts", "size": 3, "from_share": 0.1, "to_share": 0.9}},
+            {"bursts": {"size": 3, "share_of_capacity": 0.1}},
+        ),
+        ({"batch": {"size": 600}}, {"batch": {"size": 60}}),
+        ({"batch": {"size": 3}}, {"batch": {"size": 1}}),
+        ({"closed": {"workers": 3}}, {"closed": {"workers": 3}}),
+    ],
+)
+def test_warm_up_is_the_beginning_of_the_schedule(declared: dict[str, Any], want: dict[str, Any]) -> None:
+    """The warm-up has the first step's schedule, a ramp's first rate, a tenth of a batch, else the same."""
+    assert arrivals.warm_up(declared) == want
+
+
+def test_rows_of_a_loop_are_bounded() -> None:
+    """A loop has room for its rate's bound, or for less where its workers think, and always for each worker's first."""
+    assert arrivals.most_of_closed({"workers": 5, "think_ms": 0.0, "max_per_s": 25_000.0}, 4) == 100_000
+    assert arrivals.most_of_closed({"workers": 5, "think_ms": 100.0, "max_per_s": 25_000.0}, 4) == 205
+    assert arrivals.most_of_closed({"workers": 500, "think_ms": 0.0, "max_per_s": 10.0}, 4) == 500
+
+
+def test_a_share_without_a_capacity_is_no_rate() -> None:
+    """A share of a capacity that nobody measured is an error and not some other rate."""
+    with pytest.raises(ValueError, match="capacity that was not measured"):
+        arrivals.schedule({"uniform": {"share_of_capacity": 0.5}}, 1, _rng())

@@ -1,5 +1,6 @@
 """The docker lab without a daemon: container arguments, plain causes, Docker's own counters."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,16 @@ def test_both_sides_are_hardened(tmp_path: Path) -> None:
         assert side["read_only"] is True
         assert 0 < side["pids_limit"] < 10_000
         assert side["labels"] == {"poollab": "ab12cd34", "poollab.part": side["labels"]["poollab.part"]}
+
+
+def test_room_for_the_threads_of_an_arm(tmp_path: Path) -> None:
+    """An arm with thousands of threads in each process gets room for all of them; others keep the ordinary bound."""
+    ordinary = _generator(tmp_path)["pids_limit"]
+    for arm, processes, least in (({"size": 5}, 1, 0), ({"threads": 4000}, 2, 8000), ({"executor": 3000}, 1, 3000)):
+        (tmp_path / "spec.json").write_text(json.dumps({"pool": arm, "processes": processes}), "utf-8")
+        assert _generator(tmp_path)["pids_limit"] >= max(least, ordinary)
+    (tmp_path / "spec.json").write_text(json.dumps({"pool": {"size": 5}, "processes": 1}), "utf-8")
+    assert _generator(tmp_path)["pids_limit"] == ordinary
 
 
 def test_caps_keep_their_period(tmp_path: Path) -> None:

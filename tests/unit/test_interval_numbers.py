@@ -18,6 +18,8 @@ from poollab.load.rows import ACQUIRE_TIMEOUT, ERROR, OK, QUERY_TIMEOUT, UNFINIS
 from poollab.quantiles import nearest_rank
 from poollab.run import tables
 from poollab.stats import collect, requests
+from poollab.stats.requests import Sample
+from poollab.stats.rows import Rows, overall, parts
 
 GAPS = st.integers(0, 10**12)
 ROWS = st.lists(st.tuples(GAPS, GAPS, GAPS, GAPS, GAPS), min_size=1, max_size=60)
@@ -28,18 +30,21 @@ def _columns(rows: list[tuple[int, ...]]) -> dict[str, Ints]:
     return served(np.sort(part[0]), late=part[1], wait=part[2], trip=part[3], release=part[4])
 
 
-def _frame(columns: dict[str, Ints], errors: dict[str, str] | None = None) -> pd.DataFrame:
-    return collect.frame(tables.requests(columns, [100, 101, 102], errors or {}))
+def _rows(columns: dict[str, Ints]) -> Rows:
+    return Rows.of(tables.requests(columns, [100, 101, 102], {}))
+
+
+def _numbers(columns: dict[str, Ints], size: int = 5) -> dict[str, Any]:
+    return requests.numbers(Sample.of(_rows(columns), size))
 
 
 @given(ROWS)
 def test_intervals_sum_to_the_overall_time(rows: list[tuple[int, ...]]) -> None:
     """For every request the four intervals are exactly its overall time, and so are their means."""
-    frame = _frame(_columns(rows))
-    parts = sum(requests.interval(frame, start, end) for _, start, end in INTERVALS)
-    overall = requests.interval(frame, "scheduled_ns", "released_ns")
-    assert (parts == overall).all()
-    values = requests.numbers(frame)
+    columns = _columns(rows)
+    found = parts(_rows(columns))
+    assert (sum(found[name] for name, _, _ in INTERVALS) == overall(_rows(columns))).all()
+    values = _numbers(columns)
     means = sum(values[f"{name}_mean_ns"] for name, _, _ in INTERVALS)
     assert means == pytest.approx(values["overall_mean_ns"], rel=1e-12, abs=1e-6)
 
@@ -50,15 +55,16 @@ def test_each_request_has_exactly_one_status(rows: list[tuple[int, ...]], data: 
     columns = _columns(rows)
     drawn = data.draw(st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
     columns["status"][:] = drawn
-    values = requests.numbers(_frame(columns))
+    values = _numbers(columns)
     assert values["requests"] == len(rows)
     assert [values[f"requests_{s}"] for s in STATUSES] == [drawn.count(number) for number in range(5)]
 
 
 def test_numbers_by_hand() -> None:
     """Means and percentiles of four requests are what one gets with pencil and paper."""
-    frame = _frame(served(every(10, 4), late=[1, 2, 3, 4], wait=[0, 0, 10, 10], trip=[100, 200, 300, 400], release=5))
-    values = requests.numbers(frame)
+    values = _numbers(
+        served(every(10, 4), late=[1, 2, 3, 4], wait=[0, 0, 10, 10], trip=[100, 200, 300, 400], release=5)
+    )
     assert [values[f"{name}_mean_ns"] for name, _, _ in INTERVALS] == [2.5, 5, 250, 5]
     assert values["overall_mean_ns"] == 262.5
     assert (values["overall_p50_ns"], values["overall_p95_ns"], values["overall_p99_ns"]) == (207, 419, 419)
@@ -70,7 +76,7 @@ def test_failed_requests_stay_out_of_the_means() -> None:
     """A time-out is counted and its lateness too, but its missing stamps shorten no mean."""
     columns = served(every(10 * MS, 100), late=np.where(np.arange(100) == 99, 7 * MS, 1000))
     fail(columns, [99], ACQUIRE_TIMEOUT, "acquired", "result", "released", "backend")
-    values = requests.numbers(_frame(columns))
+    values = _numbers(columns)
     assert (values["requests_ok"], values["requests_acquire_timeout"]) == (99, 1)
     assert values["overall_mean_ns"] == MS + 2000
     assert values["scheduling_delay_max_ns"] == 7 * MS
@@ -80,7 +86,7 @@ def test_a_run_without_a_single_good_request_has_no_numbers() -> None:
     """Where nothing ended ok there is no mean and no percentile, not a zero."""
     columns = served(every(10 * MS, 5))
     fail(columns, slice(None), UNFINISHED, "started", "acquired", "result", "released", "backend")
-    values = requests.numbers(_frame(columns))
+    values = _numbers(columns)
     assert values["requests_unfinished"] == 5
     for name in ("overall_mean_ns", "overall_p99_ns", "overall_max_ns", "scheduling_delay_p99_ns"):
         assert values[name] is None
@@ -105,7 +111,7 @@ def test_missing_stamps_round_no_other_value(tmp_path: Any) -> None:
     assert frame["error_class"].dropna().tolist() == ["TooManyConnectionsError: sorry"]
     assert frame["status"].value_counts().to_dict() == {"ok": 48, "query_timeout": 1, "error": 1}
     assert frame["connection"].dtype == pd.Int32Dtype()
-    values = requests.numbers(frame)
+    values = requests.numbers(Sample.of(Rows.of(table), 5))
     assert values["overall_p50_ns"] == 4
     assert nearest_rank(columns["released"][columns["status"] == OK], 1.0) == start + 98 + 4
 
@@ -145,6 +151,6 @@ def test_uses_follow_the_order_of_acquisition() -> None:
 
 def test_a_short_file_of_rows_is_refused(tmp_path: Any) -> None:
     """Rows that the generator did not write are missed and never made up."""
-    np.zeros(7 * 9, dtype=np.int64).tofile(tmp_path / "measure.bin")
-    with pytest.raises(Exception, match=r"measure\.bin holds 63 values where 70 are due"):
+    np.zeros(9 * 9, dtype=np.int64).tofile(tmp_path / "measure.bin")
+    with pytest.raises(Exception, match=r"measure\.bin holds 81 values where 90 are due"):
         tables.read_columns(tmp_path / "measure.bin", 10)

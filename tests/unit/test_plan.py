@@ -117,6 +117,9 @@ RELEVANT: dict[str, Any] = {
     "windows.measure_s": 1.1,
     "timeouts": {"acquire_s": 9.0},
     "allowed_errors": 0.1,
+    "client": "psycopg-async",
+    "workloads.light.trace_memory": True,
+    "workloads.light.windows": {"measure_s": 2.0},
 }
 
 
@@ -151,6 +154,19 @@ def test_what_decides_no_number_decides_no_hash(change: dict[str, Any]) -> None:
     assert all(ours[name].settings_hash == plan.settings_hash for name, plan in plans().items())
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"reset": False}, {"processes": 2}, {"compute_in": "processes"}, {"client": "psycopg-async"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_every_setting_of_an_arm_decides_its_hash(change: dict[str, Any]) -> None:
+    """Another client or setting of an arm is another measurement of that arm, and of no other."""
+    before = plans(TWO_ARMS)
+    after = plans({**TWO_ARMS, "arms": {"small": {"size": 5, **change}, "large": {"size": 20}}})
+    assert before["light.large.r1"].settings_hash == after["light.large.r1"].settings_hash
+    assert before["light.small.r1"].settings_hash != after["light.small.r1"].settings_hash
+
+
 def test_only_the_arm_of_a_changed_size_is_another_measurement() -> None:
     """Changing one arm's pool size leaves the other arm's results as they are."""
     before = plans(TWO_ARMS)
@@ -164,8 +180,9 @@ def test_same_takes_everything_but_the_arrivals() -> None:
     made = study(WIDE)
     heavy = next(c for c in conditions(made) if c.workload == "heavy")
     found = settings(made, heavy)["workload"]
-    assert found["sql"] == made.workloads["light"].sql
-    assert found["args"] == [{"int": [1, 2000]}]
+    (step,) = found["request"]
+    assert step["query"]["sql"] == made.workloads["light"].sql
+    assert step["query"]["args"] == [{"int": [1, 2000]}]
     assert found["arrivals"]["uniform"] == {"every_ms": 25.0}
 
 
@@ -187,6 +204,7 @@ def test_differing_keys_name_key_and_both_values() -> None:
         "new: '(absent)' in the results, 5 now",
         "old: 'x' in the results, '(absent)' now",
     ]
+    assert differing_keys({"a": [{"b": 1}, 2]}, {"a": [{"b": 3}, 2]}) == ["a[0].b: 3 in the results, 1 now"]
     assert differing_keys(ours, ours) == []
 
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from poollab.data import store
+from poollab.data.schemas import FORMAT_VERSION
 from poollab.errors import DataError
 
 ABOUT = {"study": "pool-size", "cell": "light.pool-5.r1", "settings": "0123456789abcdef"}
@@ -70,7 +71,7 @@ def test_what_is_written_is_read(written: Path) -> None:
 def test_the_file_says_where_it_comes_from(written: Path) -> None:
     """Format, study, cell and settings hash stand in the Parquet file itself."""
     meta = pq.read_schema(written).metadata
-    assert meta[b"poollab_format"] == b"1"
+    assert meta[b"poollab_format"] == str(FORMAT_VERSION).encode()
     assert {key: meta[f"poollab_{key}".encode()].decode() for key in ABOUT} == ABOUT
 
 
@@ -90,14 +91,14 @@ def test_a_truncated_file_is_named(written: Path, keep: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "other"), [("study", "smoke"), ("cell", "light.pool-5.r2"), ("settings", "f" * 16), ("format", "2")]
+    ("key", "other"), [("study", "smoke"), ("cell", "light.pool-5.r2"), ("settings", "f" * 16), ("format", "1")]
 )
 def test_a_foreign_file_is_named_with_the_key(written: Path, key: str, other: str) -> None:
     """A file of another study, cell, settings or format is refused, with the key and both values."""
     store.write_parquet(written, _table(), **{**ABOUT, key: other})
     with pytest.raises(DataError) as refused:
         store.read_parquet(written, SCHEMA, **ABOUT)
-    wanted = {**ABOUT, "format": "1"}[key]
+    wanted = {**ABOUT, "format": str(FORMAT_VERSION)}[key]
     assert str(written) in str(refused.value)
     assert f"says {key} = {other}, expected {wanted}" in str(refused.value)
 
@@ -112,7 +113,7 @@ def test_a_stranger_without_origin_is_refused(tmp_path: Path) -> None:
 def test_other_columns_are_refused(written: Path) -> None:
     """Right origin and wrong columns is no file of this format."""
     store.write_parquet(written, _table().rename_columns(["m", "word"]), **ABOUT)
-    with pytest.raises(DataError, match="has other columns than format 1"):
+    with pytest.raises(DataError, match=f"has other columns than format {FORMAT_VERSION}"):
         store.read_parquet(written, SCHEMA, **ABOUT)
 
 

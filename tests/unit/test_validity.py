@@ -1,15 +1,19 @@
 """A run's status: each is forced once from recorded data, and ordinary runs get none of them."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from support.columns import MS, Ints, every, fail, served
 
-from poollab.load.rows import ACQUIRE_TIMEOUT, ERROR, QUERY_TIMEOUT, UNFINISHED
+from poollab.data.schemas import SAMPLES
+from poollab.load.rows import ABSENT, ACQUIRE_TIMEOUT, ERROR, QUERY_TIMEOUT, UNFINISHED
 from poollab.run import validity
-from poollab.run.validity import Ends, HostUse, Verdict, backlog_grows, in_flight_at_arrivals
+from poollab.run.overload import backlog_grows, in_flight_at_arrivals
+from poollab.run.validity import Ends, HostUse, Shape, Verdict
 
 CLEAN = Ends(
     pool_size=3,
@@ -20,12 +24,15 @@ CLEAN = Ends(
     reachable=3,
     warm_up_drained=True,
     finished=True,
+    expected=3,
 )
 
 
-def _judge(columns: dict[str, Ints], *, allowed: float = 0.0, ends: Ends = CLEAN) -> Verdict:
+def _judge(
+    columns: dict[str, Ints], *, allowed: float = 0.0, ends: Ends = CLEAN, shape: Shape | None = None
+) -> Verdict:
     """Judge a run of 10 s, which is 1,000 requests every 10 ms."""
-    return validity.judge(columns, 10.0, allowed, ends)
+    return validity.judge(columns, 10.0, allowed, ends, shape=shape)
 
 
 def test_a_plain_run_is_ok() -> None:
@@ -44,6 +51,15 @@ def test_late_generator() -> None:
     # Ten of a thousand lie beyond the p99: they alone do not make it late.
     late[10:] = 0
     assert _judge(served(every(10 * MS, 1000), late=late * 5)).status == "ok"
+
+
+def test_a_fifth_of_a_small_gap_is_not_asked_for() -> None:
+    """At 2,000 requests a second a fifth of the gap is 0.1 ms, which no timer keeps: late is what is over 1 ms."""
+    scheduled = every(MS // 2, 20_000)
+    assert _judge(served(scheduled, late=MS)).status == "ok"
+    found = _judge(served(scheduled, late=MS + 1))
+    assert found.status == "generator-late"
+    assert "is over 1 ms (20 % of the 0.5 ms gap is less)" in found.reasons
 
 
 def test_siblings_of_a_burst_are_not_late() -> None:
@@ -163,6 +179,18 @@ def test_busy_host() -> None:
     assert "stolen" in judged(HostUse(0.0, 0.06)).reasons
 
 
+def test_a_counter_that_is_missing_makes_no_busy_host() -> None:
+    """What our own sides used is not called the use of others when the kernel did not say how much that was."""
+    cpus = os.cpu_count() or 1
+    first, last = dict.fromkeys(SAMPLES.names), dict.fromkeys(SAMPLES.names)
+    first |= {"at_ns": 0, "host_busy_ns": 0, "host_steal_ns": 0, "database_cpu_ns": 10**9, "generator_cpu_ns": 0}
+    last |= {"at_ns": 10**9, "host_busy_ns": cpus * 5 * 10**8, "host_steal_ns": 0, "generator_cpu_ns": 0}
+    gone = pa.Table.from_pylist([first, last], schema=SAMPLES)
+    assert validity.host_use(gone) == HostUse(None, 0.0)
+    whole = pa.Table.from_pylist([first, {**last, "database_cpu_ns": 10**9 + cpus * 4 * 10**8}], schema=SAMPLES)
+    assert validity.host_use(whole).other_cpu == pytest.approx(0.1)
+
+
 UNCLEAN: list[tuple[dict[str, Any], str]] = [
     ({"connections": 2}, "the pool holds 2 connections, expected 3"),
     ({"sessions_before": 4}, "4 server sessions before the run, expected 3"),
@@ -200,6 +228,99 @@ def test_ends_are_read_from_the_rows() -> None:
     """A connection that served requests and was not among those established counts as made in the window."""
     columns = served(every(10 * MS, 30))
     columns["backend"][7] = 999
-    facts = {"backends": [100, 101, 102], "reachable": 3, "warm_up_drained": True, "finished": True}
-    ends = validity.ends_of({"pool": {"size": 3}}, columns, facts, (3, 3))
-    assert ends == replace(CLEAN, new_connections=1)
+    facts = {"backends": [100, 101, 102], "reachable": 3, "warm_up_drained": True, "finished": True, "exhausted": False}
+    spec = {"pool": {"size": 3}, "processes": 1, "steps": [{"do": "query"}]}
+    assert validity.ends_of(spec, columns, facts, (3, 3)) == replace(CLEAN, new_connections=1)
+
+
+def test_sessions_of_several_processes_add_up() -> None:
+    """Each process has a pool of its own, and a workload without a database has none."""
+    facts = {"backends": [], "reachable": 0, "warm_up_drained": True, "finished": True, "exhausted": False}
+    spec = {"pool": {"size": 3}, "processes": 2, "steps": [{"do": "wait"}, {"do": "hold"}]}
+    assert validity.ends_of(spec, served(every(MS, 3)), facts, (6, 6)).expected == 6
+    assert validity.ends_of({**spec, "steps": [{"do": "wait"}]}, served(every(MS, 3)), facts, (0, 0)).expected == 0
+
+
+CLOSED = Shape(closed=True)
+
+
+def test_a_closed_loop_has_no_rate_to_miss() -> None:
+    """Workers in a loop send when they can: neither a slow server nor a late worker makes the run anything but ok."""
+    columns = served(every(10 * MS, 1000), late=8 * MS, wait=np.arange(1000) * 10 * MS)
+    assert _judge(columns).status == "generator-late+overloaded"
+    assert _judge(columns, shape=CLOSED).status == "ok"
+    fail(columns, [3], ERROR, "result")
+    assert _judge(columns, shape=CLOSED).status == "errors"
+
+
+def test_a_closed_loop_that_had_no_room_is_unclean() -> None:
+    """A loop that stopped before the window's end measured something else, and says what to raise."""
+    found = _judge(served(every(MS, 50)), ends=replace(CLEAN, ran_out=True), shape=CLOSED)
+    assert found.status == "unclean"
+    assert "closed.max_per_s" in found.reasons
+
+
+def test_a_batch_takes_its_time() -> None:
+    """All at once has no gap to be late in and no rate to keep; requests that fail still count."""
+    columns = served(np.zeros(400, dtype=np.int64), late=np.arange(400) * MS, wait=np.arange(400) * 40 * MS)
+    assert _judge(columns, shape=Shape(batch=True)).status == "ok"
+    fail(columns, slice(0, 3), UNFINISHED, "acquired", "result", "released", "backend")
+    assert _judge(columns, shape=Shape(batch=True)).status == "errors"
+
+
+def _two_steps(rates: tuple[int, int]) -> tuple[Ints, Any]:
+    """Return arrivals of two steps of 5 s each at some rates, and the number of each one's step."""
+    first, second = (every(1000 * MS // rate, 5 * rate) for rate in rates)
+    return np.concatenate([first, 5000 * MS + second]), np.repeat([1, 2], [len(first), len(second)]).astype(np.int16)
+
+
+def test_lateness_is_judged_by_the_gap_at_hand() -> None:
+    """A lateness of 3 ms is nothing at 20 requests a second and too much at 200, whichever way the mean comes out."""
+    scheduled, numbers = _two_steps((20, 200))
+    shape = Shape(steps=numbers, parts=numbers)
+    assert _judge(served(scheduled, late=np.where(numbers == 1, 3 * MS, 0)), shape=shape).status == "ok"
+    found = _judge(served(scheduled, late=np.where(numbers == 2, 3 * MS, 0)), shape=shape)
+    assert (found.status, "the gap at hand" in found.reasons) == ("generator-late", True)
+
+
+def test_one_step_that_is_not_kept_is_overload() -> None:
+    """A step beyond capacity is found although most of the schedule was kept, and is named by its number."""
+    scheduled, numbers = _two_steps((40, 120))
+    # A server of 100 a second: the second step leaves 100 of its 600 requests behind.
+    free, released = 0, []
+    for at in scheduled.tolist():
+        free = max(free, at) + 10 * MS
+        released.append(free)
+    wait = np.array(released) - scheduled - 10 * MS
+    shape = Shape(steps=numbers, parts=numbers)
+    found = _judge(served(scheduled, wait=wait, trip=10 * MS), shape=shape)
+    assert found.status == "overloaded"
+    assert found.reasons == "part 2 of the schedule left 99 of its 600 requests behind"
+    scheduled, numbers = _two_steps((40, 90))
+    assert _judge(served(scheduled, trip=10 * MS), shape=Shape(steps=numbers, parts=numbers)).status == "ok"
+
+
+def test_more_in_flight_at_a_higher_rate_is_no_backlog() -> None:
+    """A ramp holds ever more requests at a constant service time; that is Little's law and no queue."""
+    # From 50 to 1,000 a second in 10 s: request n is due where 50 t + 47.5 t^2 = n.
+    scheduled = ((np.sqrt(2500 + 190 * np.arange(5250)) - 50) / 95 * 1000 * MS).astype(np.int64)
+    tenths = np.minimum(scheduled // (1000 * MS), 9).astype(np.int16)
+    columns = served(scheduled, trip=400 * MS)
+    assert backlog_grows(columns)
+    assert _judge(columns, shape=Shape(parts=tenths)).status == "ok"
+
+
+def test_work_in_the_caller_is_no_lateness_of_ours() -> None:
+    """Where requests work in the caller's process they hold each other up: that is the result and no fault."""
+    columns = served(every(10 * MS, 1000), late=5 * MS)
+    assert _judge(columns).status == "generator-late"
+    assert _judge(columns, shape=Shape(own_work=True)).status == "ok"
+
+
+def test_requests_without_a_connection_are_judged_by_their_end() -> None:
+    """A request that only waits has no release; it ended all the same."""
+    columns = served(every(10 * MS, 1000))
+    columns["ended"] = columns["released"].copy()
+    for name in ("acquired", "result", "released", "backend"):
+        columns[name][:] = ABSENT
+    assert _judge(columns).status == "ok"

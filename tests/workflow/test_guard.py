@@ -1,5 +1,6 @@
 """The guard: a busy host stops a study without losing anything, and the same command continues."""
 
+import re
 import subprocess
 import sys
 import time
@@ -54,6 +55,9 @@ def test_a_busy_host_stops_the_study_and_nothing_is_lost(keen: Project) -> None:
     assert process.returncode == 75, text
     assert "Safety stop: others use" in text
     assert "safety.other_cpu" in text
+    assert "during the measurement" in text or "during the warm-up" in text
+    assert re.search(r"the busiest of them just now is process \d+ \(\S.*\) with \d\.\d\d CPUs", text), text
+    assert "time.monotonic" not in text, "a process is named, its arguments never"
     assert "the same command continues" in text
     assert keen.traces() == []
     kept = keen.cells()
@@ -94,3 +98,4 @@ def test_a_busy_host_is_waited_for_before_a_cell(keen: Project) -> None:
     text, _ = process.communicate(timeout=60)
     assert process.returncode == 0, text
     assert text.count("Waiting for a calm host: others use") == 1
+    assert "For at most 20 s." in text

@@ -32,6 +32,18 @@ def test_a_study_elsewhere_on_the_machine_is_refused(three: Project, fresh: Proj
     assert first.returncode == 0, text
 
 
+def test_two_that_start_together_never_both_measure(three: Project, fresh: Project) -> None:
+    """Of two studies begun at the same moment one is refused before it has a lab, and the other one finishes."""
+    both = {project.folder: project.start() for project in (three, fresh)}
+    texts = {folder: process.communicate(timeout=90)[0] for folder, process in both.items()}
+    codes = {folder: process.returncode for folder, process in both.items()}
+    assert sorted(codes.values()) == [0, 2], texts
+    refused = next(folder for folder, code in codes.items() if code == 2)
+    other = next(process for folder, process in both.items() if folder != refused)
+    assert f"process {other.pid} measures another study on this machine (user " in texts[refused]
+    assert not list((refused / "results").glob("*/state/blocks/*/lab.json"))
+
+
 def test_a_killed_study_continues_by_the_same_command(three: Project) -> None:
     """After kill -9 of everything the lab goes, the stale lock is no obstacle, and a dry run leaves it alone."""
     process = three.start()

@@ -19,10 +19,13 @@ PUBLISHED = {
     "runs.csv",
     "conditions.parquet",
     "conditions.csv",
+    "analysis.json",
+    "series.json",
     "environment.json",
     "cleanup.json",
     "study.yaml",
     "FIELDS.md",
+    "datapackage.json",
     "SHA256SUMS",
 }
 

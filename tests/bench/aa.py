@@ -1,0 +1,33 @@
+"""How often the comparison of pools claims something where there is nothing: aa-pools, five times by default."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+
+import rig
+
+GOAL, STUDY = 0.05, "aa-pools"
+
+
+def main(studies: int = 5) -> None:
+    """Run the study again and again, each in a results folder of its own; print what each called different."""
+    rows = claimed = 0
+    print(f"The same pool measured twice: {STUDY}, {studies} studies")
+    for number in range(1, studies + 1):
+        folder = rig.ROOT / "results" / "bench-aa"
+        shutil.rmtree(folder, ignore_errors=True)
+        begun = time.time()
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", f"study={STUDY}", "lab=embedded"]
+        subprocess.run([*command, "results=results/bench-aa"], cwd=rig.ROOT, check=True, stderr=subprocess.DEVNULL)
+        found = json.loads((folder / STUDY / "analysis.json").read_text("utf-8"))
+        aa, counts = found["aa"], {word: n for word, n in found["counts"].items() if n}
+        rows, claimed = rows + aa["rows"], claimed + len(aa["claimed"])
+        print(f"  {number}: {counts}, claimed {aa['claimed'] or 'nothing'}, {(time.time() - begun) / 60:.1f} min")
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"  {claimed} of {rows} rows called different: {claimed / rows:.1%} (goal at most {GOAL:.0%})")
+
+
+if __name__ == "__main__":
+    main(*(int(word) for word in sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""What the analysis of two pools makes of their cells, and what its report shows of that."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import pools
+
+from poollab.report import analyses as report_analyses
+from poollab.report.figures import speedup as figure
+from poollab.stats.analyses import pool_implementations
+
+SLOW, FAST = [30.0, 31.0, 29.0], [10.0, 10.0, 10.0]
+NOT = "not-needed"
+DIFFERENT = {"one.old": [SLOW] * 3, "one.new": [FAST] * 3, "two.old": [FAST, NOT, NOT], "two.new": [FAST, NOT, NOT]}
+
+
+def special(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what the report adds to the context."""
+    made: dict[str, Any] = report_analyses.module("pool-implementations").build({"analysis": found})
+    return made
+
+
+def test_rows_get_words_from_their_passes(tmp_path: Path) -> None:
+    """A row that is three times as fast in each pass is confirmed; one equal in the first is not measured again."""
+    found = pool_implementations.build(pools.results(tmp_path, DIFFERENT))
+    one, two = found["rows"]
+    assert (one["word"], one["ratio"], one["ratios"]) == ("confirmed faster", 3.0, [3.0, 3.0, 3.0])
+    assert (two["word"], two["ratio"], two["ratios"]) == ("no difference", 1.0, [1.0, None, None])
+    assert two["arms"]["baseline"]["statuses"] == ["ok", NOT, NOT]
+    # The warm-up's 1,000 ms take part in nothing.
+    assert one["arms"]["baseline"]["times"]["n"] == 9
+    assert one["arms"]["baseline"]["times"]["max_ns"] == 31_000_000
+    assert found["headline"].startswith("Candidate against baseline in 2 rows: 1 confirmed faster, 1 no difference;")
+    assert "new 3.0 times faster in one" in found["headline"]
+
+
+def test_costs_waits_and_order_come_from_the_cells(tmp_path: Path) -> None:
+    """Six check-outs an iteration: their wait, the CPU of either side for each, the connections, the order of reuse."""
+    arm = pool_implementations.build(pools.results(tmp_path, DIFFERENT))["rows"][0]["arms"]["candidate"]
+    assert (arm["wait"]["n"], arm["wait"]["median_ns"]) == (54, 7)
+    assert arm["generator_cpu_per_operation_ns"] == 200
+    assert arm["database_cpu_per_operation_ns"] == pytest.approx(60_000 / 18)
+    assert arm["connections_used"] == [2, 2, 2]
+    # Two connections in turn: the one that came back first is always the one that is taken.
+    assert arm["reuse"]["oldest"] > 0
+    assert arm["reuse"]["newest"] == arm["reuse"]["between"] == 0
+
+
+def test_a_run_that_does_not_count_leaves_its_pass_out(tmp_path: Path) -> None:
+    """Where an arm's first pass had errors the row has no ratio for it, and nothing can be told."""
+    times = {**DIFFERENT, "one.new": ["errors", FAST, FAST]}
+    found = pool_implementations.build(pools.results(tmp_path, times))
+    one = found["rows"][0]
+    assert [w["text"] for w in found["warnings"]] == ["These passes do not count: new pass 1 (errors)."]
+    assert one["ratios"] == [None, 3.0, 3.0]
+    assert one["word"] == "cannot tell"
+    assert one["arms"]["candidate"]["times"]["n"] == 6
+
+
+def test_a_mean_that_one_iteration_makes_is_said_to_disagree(tmp_path: Path) -> None:
+    """One slow iteration of 15 makes the mean; the median is the same for both, and the row says so."""
+    outlier = [10.0] * 14 + [200.0]
+    times = {**DIFFERENT, "one.old": [outlier] * 3, "one.new": [[10.0] * 15] * 3}
+    found = pool_implementations.build(pools.results(tmp_path, times))
+    assert found["rows"][0]["disagree"]
+    assert "The median says otherwise: 1.00" in found["rows"][0]["sentence"]
+    assert "The median says otherwise in one" in found["verdicts"][0]["sentence"]
+    assert special(found)["disagree"] == [f"one: {found['rows'][0]['sentence']}"]
+
+
+def test_equal_arms_are_an_aa_comparison(tmp_path: Path) -> None:
+    """Two arms with the same settings are noise against noise: the analysis counts what was claimed all the same."""
+    model = copy.deepcopy(pools.MODEL)
+    model["arms"]["old"] = model["arms"]["new"]
+    found = pool_implementations.build(pools.results(tmp_path, DIFFERENT, model))
+    assert found["aa"] == {"rows": 2, "claimed": ["one"], "goal": 0.05, "kept": False}
+    assert "goal of at most 5% is missed" in special(found)["aa"]
+    assert pool_implementations.build(pools.results(tmp_path, DIFFERENT))["aa"] is None
+
+
+def test_the_report_shows_every_row_with_its_word(tmp_path: Path) -> None:
+    """Each table has a line for each row; the proof names class and version; the tail needs support."""
+    found = special(pool_implementations.build(pools.results(tmp_path, DIFFERENT)))
+    lines = [row for body in found["tables"]["speedup"]["bodies"] for row in body["rows"]]
+    assert [(line["head"], line["cells"][-1]["text"]) for line in lines] == [
+        ("one", "confirmed faster"),
+        ("two", "no difference"),
+    ]
+    assert lines[0]["cells"][2]["text"] == "3.00"
+    # Nine iterations: none lies beyond p95.
+    assert lines[0]["cells"][4]["missing"]
+    order = found["tables"]["connections"]["bodies"][0]["rows"][0]["cells"][-1]["text"]
+    assert order == "FIFO 100%"
+    proof = found["tables"]["proof"]["bodies"][0]["rows"][0]
+    assert (proof["head"], proof["cells"][1]["text"]) == ("asyncpg.pool.Pool", "asyncpg 0.1")
+    assert all(len(table["columns"]) <= 12 for table in found["tables"].values())
+    assert "server on CPU 0 and client on CPU 1" in found["placement"][0]
+
+
+def test_the_figure_says_how_many_rows_got_which_word(tmp_path: Path) -> None:
+    """Its alt text carries the finding, and it draws what it describes."""
+    analysis = pool_implementations.build(pools.results(tmp_path, DIFFERENT))
+    groups = [{"workload": name, "limits": ""} for name in ("one", "two")]
+    context = {"analysis": analysis, "special": special(analysis), "groups": groups}
+    assert "2 rows: 1 confirmed faster" in figure.describe(context)["alt"]
+    axes = figure.draw(context).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["one", "two"]
+    nothing = {**context, "groups": []}
+    assert figure.draw(nothing).axes[0].texts[0].get_text().startswith("no row")
