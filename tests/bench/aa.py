@@ -26,7 +26,8 @@ def main(studies: int = 5) -> None:
         rows, claimed = rows + aa["rows"], claimed + len(aa["claimed"])
         print(f"  {number}: {counts}, claimed {aa['claimed'] or 'nothing'}, {(time.time() - begun) / 60:.1f} min")
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"  {claimed} of {rows} rows called different: {claimed / rows:.1%} (goal at most {GOAL:.0%})")
+    share = f"{claimed / rows:.1%}" if rows else "no share"
+    print(f"  {claimed} of {rows} rows that could be told were called different: {share} (goal at most {GOAL:.0%})")
 
 
 if __name__ == "__main__":

@@ -117,3 +117,18 @@ def test_numbers_of_the_page_are_those_of_the_analysis(tmp_path):
     rates = [row["achieved_per_s"] for row in made["analysis"]["conditions"]]
     shown = [r["cells"][0]["value"] for b in made["special"]["tables"]["times"]["bodies"] for r in b["rows"]]
     assert shown == rates
+
+
+def test_where_the_wait_for_a_thread_is_counted_is_said(tmp_path):
+    """A reader of the execution models learns why mean waits of threads and executor must not be compared."""
+    text = section(built("execution-models", tmp_path, runs_of("execution-models")))
+    assert "waits for a free thread, and starts in it: that wait is scheduling delay" in text
+    assert "Mean acquisition waits of clients differ by where that is counted" in text
+
+
+def test_a_number_of_one_reads_well(tmp_path):
+    """One core is no cores, and one of two targets is enough."""
+    made = built("littles-law", tmp_path, runs_of("littles-law"))["special"]
+    assert "gives 2 for the 1 core that the database may use" in made["rule"]
+    assert "wait at most 1 ms or 10 ms?" in made["targets"]
+    assert any(line.startswith("A step lasts 10 s here, against 60 s") for line in made["limitations"])

@@ -26,6 +26,19 @@ def test_halves_are_disjoint_and_leave_no_cpu_out(
     assert affinity.halves(cpus) == expected
 
 
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        (["0,4", "1,5", "2,6", "3,7"] * 2, ([0, 1, 4, 5], [2, 3, 6, 7])),
+        (["0,3", "1,4", "2,5"] * 2, ([0, 1, 3, 4], [2, 5])),
+        (["0-1", "0-1"], ([0], [1])),
+    ],
+)
+def test_threads_of_one_core_stay_on_one_side(cores: list[str], expected: tuple[list[int], list[int]]) -> None:
+    """Two sides on the threads of the same cores would share them; a single core is shared out all the same."""
+    assert affinity.halves(range(len(cores)), cores.__getitem__) == expected
+
+
 def test_pinned_processes_stay_on_their_cpus() -> None:
     """What is pinned reads back so, and a process that has ended is no fault."""
     here = sorted(os.sched_getaffinity(0))

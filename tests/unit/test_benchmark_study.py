@@ -128,6 +128,10 @@ def test_pairs_and_confirmation_are_no_part_of_a_cells_identity(tmp_path: Path) 
             ("arms.a.processes",),
         ),
         (
+            {"arms": {**BASE["arms"], "a": {"client": "psycopg-async", "size": 50, "compute_in": "processes"}}},
+            ("arms.a.compute_in",),
+        ),
+        (
             {"workloads": {"w": {"sql": "SELECT 1", "benchmark": {"family": "rapid-fire", "pool": 5}}}},
             ("workloads.w.sql: stands beside benchmark",),
         ),

@@ -67,6 +67,25 @@ def test_one_client_that_is_slower_breaks_the_ceiling(tmp_path: Path) -> None:
     assert found["The pool sets the ceiling, not the execution model (pools up to 16)"] == "does not hold here"
 
 
+def test_other_clients_are_no_part_of_what_an_executor_costs(tmp_path: Path) -> None:
+    """A slow asyncpg breaks the common ceiling, and says nothing of a synchronous driver in an executor."""
+    speeds = (("psycopg-threads", 1.0), ("psycopg-executor", 1.02), ("asyncpg", 1.5))
+    runs = [batch(c, size, r, f) for c, f in speeds for size in (1, 8) for r in (1, 2)]
+    made = execution_models.build(context(tmp_path, runs))
+    assert words(made)["A synchronous driver in an executor is neither slower nor faster than threads"] == "holds here"
+    assert "with asyncpg, the fastest and the slowest of 3 clients" in made["headline"]
+
+
+def test_waits_whose_runs_overlap_decide_nothing(tmp_path: Path) -> None:
+    """Where the slowest coroutines are slower than the fastest threads, and not all of them, it cannot be told."""
+    memory = {"rss_before_requests_bytes": 30 << 20, "peak_rss_bytes": 40 << 20}
+    more = {**memory, "peak_rss_bytes": 80 << 20}
+    runs = [wait("psycopg-threads", extra, more, r) for r, extra in ((1, 20), (2, 400))]
+    runs += [wait("psycopg-async", extra, memory, r) for r, extra in ((1, 20), (2, 200))]
+    found = execution_models.build(context(tmp_path, runs))
+    assert words(found)["4,000 waits at once are cheaper with coroutines"] == "cannot tell"
+
+
 def test_runs_that_scatter_as_much_as_clients_decide_nothing(tmp_path: Path) -> None:
     """Where one client's own runs differ as much as the clients do, it cannot be told whether they coincide."""
     runs = [batch("psycopg-threads", size, r) for size in (1, 8) for r in (1, 2)]
@@ -173,3 +192,26 @@ def test_zero_point_that_turns_the_ranking_around(tmp_path: Path) -> None:
     assert sentence.index("from the scheduled moment psycopg-threads") < sentence.index(
         "from the started moment psycopg-async"
     )
+
+
+def test_a_ranking_that_turns_in_some_runs_only_is_not_decided(tmp_path: Path) -> None:
+    """Pooled values that change places while runs of both overlap are said, and leave the statement open."""
+    late = np.where(np.arange(240) % 5 == 0, 150 * MS, 0)
+    runs = [
+        run
+        for r in REPEATS
+        for run in (
+            beside("psycopg-async", r, late=late if r < 3 else 0, trip=1 * MS),
+            beside("psycopg-threads", r, late=0, trip=np.where(late > 0, 100 * MS, 2 * MS)),
+        )
+    ]
+    made = execution_models.build(context(tmp_path, runs))
+    subject = "Counting from the started moment turns the ranking around (one-block)"
+    assert words(made)[subject] == "cannot tell"
+    assert any("Turned around in the pooled values only" in v["sentence"] for v in made["verdicts"])
+
+
+def test_nothing_to_check_is_said_and_not_counted(tmp_path: Path) -> None:
+    """One client on one pool allows no statement, and the headline does not read `0 of 0`."""
+    found = execution_models.build(context(tmp_path, [batch("asyncpg", 8, 1)]))
+    assert (found["verdicts"], found["headline"]) == ([], "No statement of the write-up could be checked.")

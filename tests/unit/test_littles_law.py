@@ -7,7 +7,7 @@ import pytest
 from support.simulated import MS, context, settings
 from support.simulated_studies import RATES, READ, held, stepped
 
-from poollab.stats import steps
+from poollab.stats import littles_law_claims, steps
 from poollab.stats.analyses import littles_law
 from poollab.stats.measured import Run
 
@@ -97,6 +97,34 @@ def test_a_rate_beyond_capacity_is_not_kept(tmp_path: Path) -> None:
     assert [s["kept"] for s in only["steps"]] == [True, True, False]
     assert only["not_ok"] == {run.cell: "overloaded"}
     assert made["rule"]["measured"][0]["achieved_per_s"] == pytest.approx(600, rel=0.01)
+    (busy,) = made["verdicts"]
+    assert busy["sentence"].startswith("At no step was a pool 70% to 80% busy; the busiest that kept its rate was ")
+    assert made["headline"].endswith("of 1 statement of the write-up 0 hold here, 0 do not and 1 cannot be told.")
+
+
+def test_a_load_that_was_never_kept_is_said_to_be(tmp_path: Path) -> None:
+    """Where no step kept its rate the sentence says that, and no busiest one is made up."""
+    made = littles_law.build(context(tmp_path, [stepped(1, rates=(1500, 1600), status="overloaded")]))
+    (busy,) = made["verdicts"]
+    assert (busy["word"], busy["sentence"]) == (
+        "cannot tell",
+        "At no step was a pool 70% to 80% busy; no step kept its rate.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lower", "higher", "undecided", "expected"),
+    [([1], [2], [3, 4, 5], True), ([1], [], [2, 3, 4], None), ([1, 2, 3], [], [4], False), ([], [], [1], None)],
+)
+def test_back_and_forth_needs_both_ways(
+    lower: list[int],
+    higher: list[int],
+    undecided: list[int],
+    expected: bool | None,  # noqa: FBT001
+) -> None:
+    """Both ways is back and forth, mostly one way is none, and steps that cannot be told apart decide nothing."""
+    found = {"lower": lower, "higher": higher, "undecided": undecided}
+    assert littles_law_claims._goes_both_ways(found) is expected
 
 
 def test_cpu_of_a_step_comes_from_the_samples_beside_its_ends() -> None:

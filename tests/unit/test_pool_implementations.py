@@ -39,7 +39,7 @@ def test_rows_get_words_from_their_passes(tmp_path: Path) -> None:
 def test_costs_waits_and_order_come_from_the_cells(tmp_path: Path) -> None:
     """Six check-outs an iteration: their wait, the CPU of either side for each, the connections, the order of reuse."""
     arm = pool_implementations.build(pools.results(tmp_path, DIFFERENT))["rows"][0]["arms"]["candidate"]
-    assert (arm["wait"]["n"], arm["wait"]["median_ns"]) == (54, 7)
+    assert (arm["wait"]["n"], arm["wait"]["median_ns"], arm["release"]["median_ns"]) == (54, 7, 13)
     assert arm["generator_cpu_per_operation_ns"] == 200
     assert arm["database_cpu_per_operation_ns"] == pytest.approx(60_000 / 18)
     assert arm["connections_used"] == [2, 2, 2]
@@ -56,7 +56,19 @@ def test_a_run_that_does_not_count_leaves_its_pass_out(tmp_path: Path) -> None:
     assert [w["text"] for w in found["warnings"]] == ["These passes do not count: new pass 1 (errors)."]
     assert one["ratios"] == [None, 3.0, 3.0]
     assert one["word"] == "cannot tell"
-    assert one["arms"]["candidate"]["times"]["n"] == 6
+    # The other arm of the lost pass is left out too: a ratio is of runs that followed one another.
+    assert [one["arms"][role]["times"]["n"] for role in ("baseline", "candidate")] == [6, 6]
+
+
+def test_runs_of_different_passes_are_not_compared(tmp_path: Path) -> None:
+    """Where no pass has a run that counts of both arms, there is no ratio, and the figure leaves the row out."""
+    times = {**DIFFERENT, "one.old": [SLOW, "errors", "errors"], "one.new": ["errors", FAST, FAST]}
+    found = pool_implementations.build(pools.results(tmp_path, times))
+    one = found["rows"][0]
+    assert (one["ratio"], one["word"], one["arms"]["candidate"]["times"]["n"]) == (None, "cannot tell", 0)
+    groups = [{"workload": name, "limits": ""} for name in ("one", "two")]
+    axes = figure.draw({"analysis": found, "special": special(found), "groups": groups}).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["two"]
 
 
 def test_a_mean_that_one_iteration_makes_is_said_to_disagree(tmp_path: Path) -> None:
@@ -75,9 +87,33 @@ def test_equal_arms_are_an_aa_comparison(tmp_path: Path) -> None:
     model = copy.deepcopy(pools.MODEL)
     model["arms"]["old"] = model["arms"]["new"]
     found = pool_implementations.build(pools.results(tmp_path, DIFFERENT, model))
-    assert found["aa"] == {"rows": 2, "claimed": ["one"], "goal": 0.05, "kept": False}
+    assert found["aa"] == {"rows": 2, "untold": 0, "claimed": ["one"], "goal": 0.05, "kept": False}
     assert "goal of at most 5% is missed" in special(found)["aa"]
     assert pool_implementations.build(pools.results(tmp_path, DIFFERENT))["aa"] is None
+
+
+def test_rows_of_which_nothing_can_be_told_are_not_counted_as_right(tmp_path: Path) -> None:
+    """An A/A row without a comparison could not have been called different, so the share is of the others."""
+    model = copy.deepcopy(pools.MODEL)
+    model["arms"]["old"] = model["arms"]["new"]
+    lost: dict[str, Any] = {**DIFFERENT, "two.new": ["errors"] * 3}
+    found = pool_implementations.build(pools.results(tmp_path, lost, model))
+    assert (found["aa"]["rows"], found["aa"]["untold"], found["aa"]["claimed"]) == (1, 1, ["one"])
+    assert "Of 1 further row nothing can be told." in special(found)["aa"]
+
+
+def test_a_mixed_row_names_both_of_its_pools_and_is_equal_only_in_both(tmp_path: Path) -> None:
+    """A mixed row has a pool of either kind, and a difference may lie in either: both are named, both must be equal."""
+    model = copy.deepcopy(pools.MODEL)
+    model["arms"] = {name: {"client": "asyncpg", "size": 50} for name in ("old", "new")}
+    model["arms"] |= {"calm": {"client": "psycopg-threads", "size": 50}, "keen": {"client": "sqlalchemy-threads"}}
+    model["pairs"]["sync"] = {"baseline": "calm", "candidate": "keen"}
+    model["workloads"]["one"]["benchmark"]["mode"] = "mixed"
+    found = pool_implementations.build(pools.results(tmp_path, DIFFERENT, model))
+    one, two = found["rows"]
+    assert (one["aa"], two["aa"]) == (False, True)
+    assert one["called"] == {"baseline": "old with calm", "candidate": "new with keen"}
+    assert found["verdicts"][0]["subject"] == "rapid-fire: new with keen against old with calm"
 
 
 def test_the_report_shows_every_row_with_its_word(tmp_path: Path) -> None:
@@ -89,14 +125,17 @@ def test_the_report_shows_every_row_with_its_word(tmp_path: Path) -> None:
         ("two", "no difference"),
     ]
     assert lines[0]["cells"][2]["text"] == "3.00"
-    # Nine iterations: none lies beyond p95.
+    # 54 check-outs: two lie beyond p95 and none beyond p99, too few for a ratio.
     assert lines[0]["cells"][4]["missing"]
+    assert lines[0]["cells"][5]["missing"]
     order = found["tables"]["connections"]["bodies"][0]["rows"][0]["cells"][-1]["text"]
     assert order == "FIFO 100%"
     proof = found["tables"]["proof"]["bodies"][0]["rows"][0]
     assert (proof["head"], proof["cells"][1]["text"]) == ("asyncpg.pool.Pool", "asyncpg 0.1")
     assert all(len(table["columns"]) <= 12 for table in found["tables"].values())
     assert "server on CPU 0 and client on CPU 1" in found["placement"][0]
+    # The second row has one pass of three for each arm.
+    assert found["not_needed"] == 4
 
 
 def test_the_figure_says_how_many_rows_got_which_word(tmp_path: Path) -> None:

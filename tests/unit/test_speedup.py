@@ -36,6 +36,12 @@ def test_only_a_strict_majority_of_passes_confirms(ratios: list[Maybe], expected
     assert word(ratios, 0.10, 3) == expected
 
 
+@pytest.mark.parametrize(("ratio", "expected"), [(1.5, CANNOT_TELL), (0.5, CANNOT_TELL), (1.05, NO_DIFFERENCE)])
+def test_a_single_pass_confirms_nothing(ratio: float, expected: str) -> None:
+    """A study of one pass sees a difference, and nothing says that it would come back."""
+    assert word([ratio], 0.10, 1) == expected
+
+
 @given(st.lists(st.floats(0.2, 5), min_size=3, max_size=3))
 def test_swapping_the_arms_swaps_the_word(ratios: list[float]) -> None:
     """Which arm is called baseline changes the direction and nothing else."""

@@ -66,7 +66,7 @@ def test_conclusions_hold_where_theory_holds(plain: dict[str, Any]) -> None:
     assert found["2.(16 workers)"] == "holds here"
     assert found["3.(16 workers)"] == "holds here"
     assert [v["word"] for v in plain["verdicts"] if v["subject"].startswith("4.")] == ["holds here", "cannot tell"]
-    assert plain["headline"].endswith("hold here.")
+    assert plain["headline"].endswith("6 hold here, 0 do not and 3 cannot be told.")
 
 
 def test_a_rate_that_stops_growing_is_not_called_linear(tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ def test_a_rate_that_stops_growing_is_not_called_linear(tmp_path: Path) -> None:
     assert first["word"] == "does not hold here"
     assert "only up to pool 10" in first["sentence"]
     assert "the CPU that a request costs allows" in first["sentence"]
-    assert {r["pool_size"]: r["goal"] for r in found["conditions"]}[40] == "not reached, 381% of the CPU needed"
+    goals = {r["pool_size"]: r["goal"] for r in found["conditions"]}
+    assert goals[40] == "not reached, theory would need 381% of the CPU ceiling"
 
 
 def test_one_run_is_no_equality(tmp_path: Path) -> None:
@@ -94,6 +95,26 @@ def test_a_run_far_out_is_named(tmp_path: Path) -> None:
     assert outlier["cell"] == "c96.pool-20.r2"
     assert outlier["times"] == pytest.approx(3, rel=0.05)
     assert [(again["cell"], again["same"]) for again in outlier["again"]] == [("c96.pool-20.r4", False)]
+
+
+def test_a_largest_pool_that_is_too_small_shows_no_right_size(tmp_path: Path) -> None:
+    """Where no pool has as many connections as workers, the best agrees with conclusion 3 and does not show it."""
+    found = built(tmp_path, [run(1, 1), *(run(96, p, r) for p in (10, 20) for r in (1, 2))])
+    assert words(found)["3.(96 workers)"] == "cannot tell"
+    sentence = next(v["sentence"] for v in found["verdicts"] if v["subject"].startswith("3."))
+    assert "more than the largest pool measured, 20;" in sentence
+
+
+def test_a_far_run_that_comes_back_is_said_to(tmp_path: Path) -> None:
+    """A run measured again came back when it lies nearer to the far one than to the others, and not else."""
+    for factor, same in ((3, True), (1.2, False)):
+        runs = [run(96, 20, r) for r in (1, 3, 4)]
+        runs += [run(96, 20, 2, trip=3 * TRIP), run(96, 20, 5, trip=round(factor * TRIP))]
+        folder = tmp_path / str(same)
+        outliers = tail_latency.build(context(folder, runs, {"spare_repeats": 1}))["outliers"]
+        first = next(o for o in outliers if o["cell"] == "c96.pool-20.r2")
+        assert ([again["same"] for again in first["again"]], first["spare"]) == ([same], False)
+        assert [o["spare"] for o in outliers if o["cell"] == "c96.pool-20.r5"] == ([True] if same else [])
 
 
 def test_without_a_reference_there_is_no_theory(tmp_path: Path) -> None:

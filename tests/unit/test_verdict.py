@@ -356,3 +356,21 @@ def test_two_groups_of_runs_are_pointed_out() -> None:
     conditions = [{"workload": "bursts", "arm": "pool-5", "limits": "", "pool_size": 5, "runs_planned": 6}]
     found = stability.warnings(groups.groups(runs, conditions), drift.drift(runs), 0.05)
     assert "fall into two groups (3 and 3 runs" in next(w["text"] for w in found if w["kind"] == "bimodal")
+
+
+@pytest.mark.parametrize(("client", "warned"), [("asyncpg", True), ("psycopg-threads", False)])
+def test_a_wait_for_a_thread_is_no_late_generator(client: str, warned: bool) -> None:  # noqa: FBT001
+    """With threads the delay before the start is the wait for a free one, and no larger cap would help."""
+    runs = [_run(5, r, (0.0, 2.0, 0.0), client=client) for r in (1, 2, 3)]
+    conditions = [{"workload": "bursts", "arm": "pool-5", "limits": "", "pool_size": 5, "runs_planned": 3}]
+    found = stability.warnings(groups.groups(runs, conditions), drift.drift(runs), 0.05)
+    assert any(w["kind"] == "generator" for w in found) is warned
+
+
+def test_runs_that_a_section_uses_all_the_same_are_not_said_to_give_no_number() -> None:
+    """Where a part of the report uses runs that are not ok, the warning names it."""
+    runs = [_run(5, r, (0.0, 2.0, 0.0), status="ok" if r < 4 else "overloaded") for r in (1, 2, 3, 4)]
+    conditions = [{"workload": "bursts", "arm": "pool-5", "limits": "", "pool_size": 5, "runs_planned": 4}]
+    found = stability.warnings(groups.groups(runs, conditions), drift.drift(runs), 0.05, "the section on the steps")
+    told = next(w["text"] for w in found if w["kind"] == "runs-not-ok")
+    assert told.endswith("give no number outside the section on the steps.")

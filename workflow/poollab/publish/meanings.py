@@ -53,7 +53,8 @@ ANYWHERE: Final[dict[str, str]] = {
     "connection": "number of the connection that served the request, in order of establishment, from 0; empty if none",
     "connection_use": "how often that connection had been used in this run, this request included, from 1",
     "process": "number of the load generator's process that did the request, from 0",
-    "step": "number of the step of the arrival schedule, from 0; empty where the schedule has no steps",
+    "step": "number of the step of the arrival schedule, from 1; empty where the schedule has no steps, and in the "
+    "warm-up; of a benchmark its iteration",
     "closed": "whether the request belongs to a closed loop; such rows are never compared with open-loop ones",
     "runs_planned": "runs of the condition that the study plans",
     "runs_measured": "runs of the condition that were measured",

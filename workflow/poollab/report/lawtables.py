@@ -42,8 +42,9 @@ def rule_text(found: Row) -> str:
         return "The rule of thumb needs the number of cores, which was not recorded."
     used = [f"{m['busy']:.2f} of {m['connections']}" for m in found["measured"]]
     beside = f"On average {words.listed(used)} were busy at the highest rate that was kept." if used else ""
+    cores = f"{found['cores']:g} {'core' if found['cores'] == 1 else 'cores'}"
     return (
-        f"The rule of thumb, cores x 2 + spindles, gives {found['connections']:g} for the {found['cores']:g} cores "
+        f"The rule of thumb, cores x 2 + spindles, gives {found['connections']:g} for the {cores} "
         f"that the database may use and no spindle (the table fits in memory). {beside}"
     )
 
@@ -95,7 +96,8 @@ def holds(rows: list[Row], others: list[Row]) -> Table:
         busy = None if hold is None or row["achieved_per_s"] is None else row["achieved_per_s"] * hold / 1e9
         name = f"{words.plural(row['connections'], 'connection')}: measured, {row['workload']}"
         shown = words.MISSING if hold is None else f"{hold / 1e6:.2f} ms"
-        bodies.setdefault(name, []).append(cells.row(shown, [*numbers, cells.number(busy, 1)]))
+        mark = "" if row["status"] == "ok" else row["status"]
+        bodies.setdefault(name, []).append(cells.row(shown, [*numbers, cells.number(busy, 1)], mark))
     return cells.table(
         "law-holds",
         f"What the hold time does: n = {len(rows) + len(others)} cases",
@@ -135,7 +137,7 @@ def sizes(rows: list[Row], targets: Row) -> Table:
         [
             (
                 "Take the sizes from the hold times of the arm with fewer connections: those of the other hold its own "
-                "queue."
+                "queue. A size is that of the most demanding process of any run."
             )
         ],
     )
@@ -147,7 +149,7 @@ def _too_many(targets: Row) -> cells.Cell:
 
 def targets_text(targets: Row) -> str:
     """Return how pool sizes for a stated wait are found, in words."""
-    waits = words.listed([f"{t:g} ms" for t in targets["wait_ms"]])
+    waits = " or ".join(f"{t:g} ms" for t in targets["wait_ms"])
     return (
         f"How large must a pool be so that {targets['share']:.0%} of the requests wait at most {waits}? The recorded "
         "arrivals of each step and the recorded hold time of each request are replayed, first come first served, on "

@@ -19,6 +19,8 @@ SEED_CORES = 0.5
 FEW_RUNS = 5
 #: Memory is called larger from so many times on; less is the noise of sampling.
 MEMORY_GROWN = 1.05
+#: Words of arrivals that rise, or that are a share of what a closed loop reached: their rates do ask for a limit.
+SEEKING = ("in steps", "rising from", "calibrated capacity")
 
 
 def build(context: Context) -> list[dict[str, str]]:
@@ -74,10 +76,13 @@ def _runs_not_ok(context: Context) -> str | None:
         return None
     names = words.listed([f"{p['cell']} ({p['status']})" for p in problems[:6]])
     more = f" and {len(problems) - 6} more" if len(problems) > 6 else ""
+    elsewhere = context["special"].get("uses_not_ok")
+    but = f" outside the section on {elsewhere}" if elsewhere else ""
+    used = "is" if len(problems) == 1 else "are"
     return (
-        f"{words.plural(len(problems), 'run')} did not end ok and {'is' if len(problems) == 1 else 'are'} used for no "
-        f"mean, percentile or sentence: {names}{more}. Such runs are marked wherever they are shown; an overloaded "
-        "one has no steady state that one average could describe."
+        f"{words.plural(len(problems), 'run')} did not end ok and {used} used for no mean, percentile or sentence"
+        f"{but}: {names}{more}. Such runs are marked wherever they are shown; an overloaded one has no steady state "
+        "that one average could describe."
     )
 
 
@@ -131,12 +136,10 @@ def _several_blocks(context: Context) -> str | None:
 
 
 def _no_multiplier(context: Context) -> str | None:
-    rates: dict[str, set[float]] = {}
-    for group in context["groups"]:
-        rates.setdefault(group["sql"], set()).add(group["rate_per_s"] or 0)
-    if len(rates) < 2 or len(set().union(*rates.values())) < 2:
+    rated = [g for g in context["groups"] if g["rate_per_s"]]
+    if len({g["sql"] for g in rated}) < 2 or len({g["rate_per_s"] for g in rated}) < 2:
         return None
-    shown = words.listed([f"{g['label']} {words.number(g['rate_per_s'], 0)}" for g in context["groups"]])
+    shown = words.listed([f"{g['label']} {words.number(g['rate_per_s'], 0)}" for g in rated])
     return (
         f"The statements were sent at different rates (per second: {shown}), so no multiplier between one statement "
         "and another can be formed."
@@ -144,7 +147,9 @@ def _no_multiplier(context: Context) -> str | None:
 
 
 def _rate_is_no_capacity(context: Context) -> str | None:
-    if not any(arm["runs_ok"] for arm in _arms(context)):
+    """Only where every rate is a plain number: loops, batches, rising loads and shares of a capacity look for one."""
+    fixed = [g["rate_per_s"] and not any(word in g["arrivals"] for word in SEEKING) for g in context["groups"]]
+    if not all(fixed) or not any(arm["runs_ok"] for arm in _arms(context)):
         return None
     return (
         "The rates were fixed in advance and never raised to find a limit: a rate that was kept is not a capacity, "
@@ -153,19 +158,11 @@ def _rate_is_no_capacity(context: Context) -> str | None:
 
 
 def _batch_size(context: Context) -> str | None:
-    batches = sorted({g["batch"] for g in context["groups"] if g["batch"] > 1})
-    if not batches:
+    mine = [g for g in context["groups"] if g["batch"] > 1 and g["connections"]]
+    if not mine:
         return None
-    largest = batches[-1]
-    enough = sorted(
-        {
-            arm["pool_size"]
-            for g in context["groups"]
-            if g["batch"] > 1
-            for arm in g["arms"]
-            if arm["pool_size"] >= largest
-        }
-    )
+    largest = max(g["batch"] for g in mine)
+    enough = sorted({arm["pool_size"] for g in mine for arm in g["arms"] if arm["pool_size"] >= largest})
     together = (
         f" Pools of {words.listed([str(n) for n in enough])} can all serve such a batch at once." if enough else ""
     )
@@ -210,7 +207,8 @@ def _unused_connections(context: Context) -> str | None:
 def _small_and_warm(context: Context) -> str:
     # A request of several steps may write in a later one than the first, which alone stands under `sql`.
     later = [s.removeprefix("query ") for g in context["groups"] for s in g["request"] if s.startswith("query ")]
-    statements = [text.strip().lower() for text in (*(group["sql"] for group in context["groups"]), *later)]
+    stated = [group["sql"] for group in context["groups"] if group["connections"]]
+    statements = [text.strip().lower() for text in (*stated, *later)]
     reads = bool(statements) and all(s.startswith("select") and " for update" not in s for s in statements)
     size = context["tables_bytes"]
     small = f"a small data set ({words.number(size / words.MIB, 1)} MiB with indexes)" if size else "one data set"

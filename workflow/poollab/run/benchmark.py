@@ -118,13 +118,15 @@ def spec_of(plan: Plan, socket: str, cpus: list[int] | None) -> dict[str, Any]:
 
 def place(lab: Lab) -> dict[str, Any]:
     """Keep the server to its half of the CPUs and return where both sides go, with a note where they overlap."""
-    apart = affinity.halves(os.sched_getaffinity(0))
+    cpus = os.sched_getaffinity(0)
+    apart = affinity.halves(cpus, affinity.core)
     if apart is None:
         return {"database": None, "load_generator": None, "note": "there is one CPU, which both sides share"}
     note = lab.pin_database(apart[0])
     if note:
         return {"database": None, "load_generator": apart[1], "note": note}
-    return {"database": apart[0], "load_generator": apart[1], "note": ""}
+    one_core = len({affinity.core(cpu) for cpu in cpus}) == 1
+    return {"database": apart[0], "load_generator": apart[1], "note": "", "one_core": one_core}
 
 
 def _observe(lab: Lab, plan: Plan, scratch: Path, database_caps: Caps, guard: Guard) -> Seen:

@@ -64,7 +64,11 @@ def _spare(
     # A condition whose runs do not count is not in doubt for being far apart, and one run has no sibling.
     if outliers.far(p99):
         return None
-    reason = f"no run of the condition has {outliers.FAR:g} times the p99 of the others"
+    reason = (
+        f"no run of the condition has {outliers.FAR:g} times the p99 of the others"
+        if len(p99) > 1
+        else "fewer than two runs of the condition are ok, so none can be far from the others"
+    )
     return _leave(paths, plan, block, before, reason, rules)
 
 

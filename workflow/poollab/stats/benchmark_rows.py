@@ -78,9 +78,14 @@ def _run(context: Context, record: Row) -> Run:
     return Run(record, {name: [row[name] for row in kept] for name in ITERATIONS.names})
 
 
-def arm(context: Context, cells: Cells) -> Row:
-    """Return what the report says of one arm of a row: times, waits, connections, memory and CPU over its good runs."""
-    good = cells.good
+def arm(context: Context, cells: Cells, both: Sequence[bool]) -> Row:
+    """
+    Return what the report says of one arm of a row: times, waits, connections, memory and CPU.
+
+    `both` says of each pass whether both arms have a run that counts: numbers are over these passes alone, since a
+    ratio of runs of different passes would compare times of different hours.
+    """
+    good = [run for run, counts in zip(cells.runs, both, strict=True) if run is not None and counts]
     requests = [context.requests(run.record["cell"]) for run in good]
     operations = sum(sum(run.iterations["operations"]) for run in good)
     return {
@@ -89,13 +94,14 @@ def arm(context: Context, cells: Cells) -> Row:
         "times": speedup.summary([run.times for run in good]),
         "wait": speedup.summary([_wait_ns(rows) for rows in requests]),
         "use": speedup.summary([_total_ns(rows) for rows in requests]),
+        "release": speedup.summary([_release_ns(rows) for rows in requests]),
         "connects_timed": [int(sum(run.iterations["connects"])) for run in good],
         "connects": [int(run.record["benchmark"]["connects"]) for run in good],
         "connections_used": [len(np.unique(rows.connection[rows.connection >= 0])) for rows in requests],
         "generator_cpu_per_operation_ns": _per(good, operations, "generator_cpu_ns"),
         "database_cpu_per_operation_ns": _database_cpu(good, operations),
         "rss_max_bytes": max((max(run.iterations["rss_bytes"]) for run in good), default=None),
-        "reuse": _reuse([rows for rows, run in zip(requests, good, strict=True) if not _grew(run)], _size(good)),
+        "reuse": _reuse([rows for rows, run in zip(requests, good, strict=True) if _tells(run)], _size(good)),
     }
 
 
@@ -108,6 +114,11 @@ def _total_ns(rows: Rows) -> Ints:
     """From asking for a connection to its release."""
     done = rows.where(rows.ok)
     return done.released_ns - done.asking_ns
+
+
+def _release_ns(rows: Rows) -> Ints:
+    done = rows.where(rows.ok)
+    return done.released_ns - done.result_ns
 
 
 def _per(good: Sequence[Run], operations: int, name: str) -> float | None:
@@ -126,9 +137,14 @@ def _size(good: Sequence[Run]) -> int:
     return int(good[0].record["settings"]["workload"]["benchmark"]["pool"]) if good else 0
 
 
-def _grew(run: Run) -> bool:
-    """Tell whether connections were made inside the clock: a new one says nothing of the order of reuse."""
-    return bool(sum(run.iterations["connects"]))
+def _tells(run: Run) -> bool:
+    """
+    Tell whether a run shows the order of reuse.
+
+    A connection made inside the clock says nothing of it, nor do two pools whose connections have one numbering.
+    """
+    mixed = run.record["settings"]["workload"]["benchmark"].get("mode") == "mixed"
+    return not mixed and not sum(run.iterations["connects"])
 
 
 def _reuse(requests: Sequence[Rows], size: int) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Statements checked by machine: one of three words, and the sentence with the numbers behind it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from poollab.stats.percentiles import plain_ns
@@ -18,6 +18,17 @@ FEWEST: Final = 2
 def verdict(subject: str, sentence: str, word: str) -> Verdict:
     """Return a verdict as every analysis lists them."""
     return {"subject": subject, "sentence": sentence, "word": word}
+
+
+def tally(found: Collection[Verdict]) -> str:
+    """Say how many statements hold here, and how many do not or cannot be told; without a full stop."""
+    if not found:
+        return "no statement of the write-up could be checked"
+    counts = {name: sum(v["word"] == name for v in found) for name in (HOLDS, FAILS, UNKNOWN)}
+    kept = f"{counts[HOLDS]} {'holds' if counts[HOLDS] == 1 else 'hold'} here"
+    failed = f"{counts[FAILS]} {'does' if counts[FAILS] == 1 else 'do'} not"
+    what = f"{len(found)} {'statement' if len(found) == 1 else 'statements'}"
+    return f"of {what} of the write-up {kept}, {failed} and {counts[UNKNOWN]} cannot be told"
 
 
 def word(parts: Iterable[bool | None]) -> str:

@@ -20,7 +20,7 @@ def _about(runs: list[Run]) -> Row:
         "client": first.client,
         "pool_size": first.size * first.processes,
         "runs": len(runs),
-        "requests": sum(len(run.rows) for run in runs),
+        "requests": sum(len(run.done) for run in runs),
     }
 
 
@@ -70,7 +70,8 @@ def _batch(runs: list[Run]) -> Row:
 
 def _held_ns(run: Run) -> Ints:
     """Return how long each request that ended ok kept its connection from others."""
-    held: Ints = (in_use.freed_ns(run.rows) - run.rows.acquired_ns)[run.rows.ok]
+    mine = run.rows.ok & (run.rows.acquired_ns != ABSENT)
+    held: Ints = (in_use.freed_ns(run.rows) - run.rows.acquired_ns)[mine]
     return held
 
 

@@ -27,7 +27,7 @@ def whole(context: analyses.Context) -> Row:
         "comparisons": comparisons.build(found, context.margin),
         "limits": _across_limits(context),
         "drift": moved,
-        "warnings": own.get("warnings", stability.warnings(found, moved, context.margin)),
+        "warnings": own.get("warnings", stability.warnings(found, moved, context.margin, own.get("outside", ""))),
         "littles": [{"cell": run["cell"], **context.per_run[run["cell"]]["littles"]} for run in context.runs],
         "stimulus": [{"cell": run["cell"], **context.per_run[run["cell"]]["stimulus"]} for run in context.runs],
     }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poollab.stats.claims import FAILS, HOLDS, UNKNOWN, Verdict, ms, number, of_several, rank, verdict, within, word
+from poollab.stats.claims import FAILS, HOLDS, UNKNOWN, Verdict, ms, number, of_several, rank, tally, verdict, within
 from poollab.stats.percentiles import plain_ns
 
 Row = dict[str, Any]
@@ -20,7 +20,7 @@ SOME = 0.01
 def verdicts(arms: list[Row], others: list[Row], machine: Row) -> list[Verdict]:
     """Return the verdicts that compare the arm with the fewest and that with the most connections."""
     if len(arms) < 2:
-        return [*_busy_pools(arms)]
+        return _busy_pools(arms) if arms else []
     few, many = arms[0], arms[-1]
     return [
         _enough(few, many),
@@ -36,32 +36,40 @@ def headline(arms: list[Row], found: list[Verdict]) -> str:
     """Return one sentence: rate, busy connections predicted and measured, and what the few connections reached."""
     if not arms:
         return "Nothing can be said: no arm has a run with steps that counts."
-    held = sum(v["word"] == HOLDS for v in found)
     few, many = arms[0], arms[-1]
     last = few["steps"][-1]
     other = "" if few is many else f", {number(many['steps'][-1]['achieved_per_s'])} with {many['connections']}"
     return (
         f"At {number(last['offered_per_s'])} requests a second, {number(last['planned_busy'], 1)} busy connections are "
         f"predicted from the hold time at low load and {number(last['measured_busy'], 1)} were measured; "
-        f"{number(last['achieved_per_s'])} a second were reached with {few['connections']} connections{other}. {held} "
-        f"of {len(found)} statements of the write-up hold here."
+        f"{number(last['achieved_per_s'])} a second were reached with {few['connections']} connections{other}; "
+        f"{tally(found)}."
     )
 
 
 def _enough(few: Row, many: Row) -> Verdict:
     """Statement 1: the few connections reach the same rate and the same CPU, as Little's law predicts."""
     a, b = few["steps"][-1], many["steps"][-1]
-    rate = within(a["achieved_per_s"], b["achieved_per_s"], SAME)
+    rate = _same_runs(a["achieved_runs_per_s"], b["achieved_runs_per_s"])
     cpu = within(a["database_cores"], b["database_cores"], SAME_CPU)
-    predicted = None if a["predicted_busy"] is None else a["predicted_busy"] <= few["connections"]
+    # Achieved x hold can never be more than the connections that there are, so it could not refute the statement.
+    predicted = None if a["planned_busy"] is None else a["planned_busy"] <= few["connections"]
     return verdict(
         f"1. The {few['connections']} connections are enough",
         f"At the last step ({number(a['offered_per_s'])} a second offered) {number(a['achieved_per_s'])} a second were "
         f"reached with {few['connections']} connections and {number(b['achieved_per_s'])} with {many['connections']}; "
-        f"the database used {number(a['database_cores'], 2)} and {number(b['database_cores'], 2)} cores. Rate x hold "
-        f"gives {number(a['predicted_busy'], 2)} busy connections of {few['connections']}.",
+        f"the database used {number(a['database_cores'], 2)} and {number(b['database_cores'], 2)} cores. The offered "
+        f"rate x the hold time at step 1 gives {number(a['planned_busy'], 2)} busy connections of "
+        f"{few['connections']}; on average {number(a['measured_busy'], 2)} were. Alike means within {SAME:.0%} for "
+        f"the rate of every run and within {SAME_CPU:.0%} for the CPU.",
         of_several([rate, cpu, predicted], _runs(few, many)),
     )
+
+
+def _same_runs(few: list[float], many: list[float]) -> bool | None:
+    """Tell whether the rates of all runs are the same; None where only some are."""
+    found = [within(one, other, SAME) for one in few for other in many]
+    return True if all(found) else None if any(found) else False
 
 
 def _runs(*arms: Row) -> list[int]:
@@ -75,6 +83,7 @@ def _hold_grows(few: Row, many: Row) -> Verdict:
     if a["hold_growth"] is not None and b["hold_growth"] is not None:
         grown = b["hold_growth"] >= MORE * a["hold_growth"]
     waits = None if None in (a["wait_mean_ns"], b["wait_mean_ns"]) else a["wait_mean_ns"] > b["wait_mean_ns"]
+    where = [_queues(a["queue"], "in the pool"), _queues(b["queue"], "in the database")]
     texts = [
         f"with {arm['connections']} the mean hold went from {ms(arm['steps'][0]['hold_mean_ns'])} to "
         f"{ms(step['hold_mean_ns'])} ({number(step['hold_growth'], 2)} times) and the mean wait ended at "
@@ -85,8 +94,13 @@ def _hold_grows(few: Row, many: Row) -> Verdict:
         "2. With more connections queries wait in the database, with fewer in the pool",
         f"From the first to the last step, {'; '.join(texts)}. The queue at the last step: {a['queue']} with "
         f"{few['connections']}, {b['queue']} with {many['connections']}.",
-        of_several([grown, waits], _runs(few, many)),
+        of_several([grown, waits, *where], _runs(few, many)),
     )
+
+
+def _queues(found: str, where: str) -> bool | None:
+    """Tell whether requests wait (also) there, by the word for a step's queue."""
+    return None if found == "not known" else found in (where, "in both")
 
 
 def _back_and_forth(few: Row, many: Row) -> Verdict:
@@ -103,22 +117,30 @@ def _back_and_forth(few: Row, many: Row) -> Verdict:
         )
         if found[key]
     ]
-    decided = bool(found["lower"]) or bool(found["higher"])
-    both = bool(found["lower"]) and bool(found["higher"])
     a, b = few["steps"][-1]["overall_p99"], many["steps"][-1]["overall_p99"]
     return verdict(
         "3. End to end, p99 goes back and forth between the two",
         f"p99 of the overall time is {'; '.join(shown)}. A step is decided when the values differ by more than "
-        f"{SAME:.0%}, no run of one lies within the runs of the other, and at least 10 requests lie beyond. At the "
-        f"last step: {rank(a)} against {rank(b)}.",
-        of_several([both if decided else None], _runs(few, many)),
+        f"{SAME:.0%}, no run of one lies within the runs of the other, and at least 10 requests lie beyond (1 in each "
+        f"run). At the last step: {rank(a)} against {rank(b)}. One way at more than half of the steps and never the "
+        "other is no back and forth.",
+        of_several([_goes_both_ways(found)], _runs(few, many)),
     )
+
+
+def _goes_both_ways(found: dict[str, list[int]]) -> bool | None:
+    """Judge statement 3 from the steps at which the fewer connections are lower, higher, or cannot be told apart."""
+    lower, higher, open_ = (len(found[key]) for key in ("lower", "higher", "undecided"))
+    if lower and higher:
+        return True
+    return False if lower + higher > open_ else None
 
 
 def compared(a: Row, b: Row) -> str:
     """Say whether a percentile is lower or higher than another, or undecided under the rule of statement 3."""
     one, other = plain_ns(a), plain_ns(b)
-    if one is None or other is None or abs(one - other) <= SAME * other:
+    supported = a["run_beyond"] and b["run_beyond"]
+    if one is None or other is None or not supported or abs(one - other) <= SAME * other:
         return "undecided"
     if one < other:
         return "lower" if a["run_max_ns"] < b["run_min_ns"] else "undecided"
@@ -132,24 +154,19 @@ def _steps(numbers: list[int]) -> str:
 def _busy_pools(arms: list[Row]) -> list[Verdict]:
     """The method's remark: a pool that is 70 to 80 % busy already makes some requests wait."""
     low, high = BUSY
+    subject = "A pool 70 to 80 % busy makes some requests wait"
     near = [(arm, s) for arm in arms for s in arm["steps"] if low <= s["utilisation"] <= high]
     if not near:
         most = max((s["utilisation"] for arm in arms for s in arm["steps"] if s["kept"]), default=None)
-        text = f"No step kept a pool {low:.0%} to {high:.0%} busy; the busiest that kept its rate was at "
-        shown = "no step kept its rate" if most is None else f"{most:.0%}"
-        return [verdict("A pool 70 to 80 % busy makes some requests wait", f"{text}{shown}.", UNKNOWN)]
+        kept = "no step kept its rate" if most is None else f"the busiest that kept its rate was {most:.0%} busy"
+        return [verdict(subject, f"At no step was a pool {low:.0%} to {high:.0%} busy; {kept}.", UNKNOWN)]
     shown = "; ".join(
         f"{s['utilisation']:.0%} busy with {arm['connections']} connections at step {s['step']}: "
         f"{number(100 * s['waited_share'], 1)} % found all of their pool taken, mean wait {ms(s['wait_mean_ns'])}"
         for arm, s in near
     )
-    return [
-        verdict(
-            "A pool 70 to 80 % busy makes some requests wait",
-            f"{shown}.",
-            word([s["waited_share"] >= SOME for _, s in near]),
-        )
-    ]
+    some = [s["waited_share"] >= SOME for _, s in near]
+    return [verdict(subject, f"{shown}.", of_several(some, [arm["runs"] for arm, _ in near]))]
 
 
 def _longer_hold(others: list[Row], few: Row) -> list[Verdict]:
@@ -188,8 +205,8 @@ def _multiply(many: Row, machine: Row) -> list[Verdict]:
         verdict(
             "Pools multiply: 20 instances with a pool of 20 are more than the server takes",
             f"20 x 20 is {together}; the server takes {limit} sessions in all (read back), so each of 20 instances may "
-            f"have {(limit - 3) // 20}, 3 kept back for superusers. Here {many['processes']} processes had "
-            f"{many['pool_size']} each.",
+            f"have {(limit - 3) // 20}, 3 kept back for superusers. The larger pools here: {many['processes']} x "
+            f"{many['pool_size']}.",
             HOLDS if together > limit else FAILS,
         )
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from poollab.data import store
 from poollab.stats.analyses import Context, Key
-from poollab.stats.rows import Ints, Rows
+from poollab.stats.rows import ABSENT, Ints, Rows
 
 Row = dict[str, Any]
 
@@ -97,18 +97,23 @@ def keys(context: Context) -> list[Key]:
 
 
 def wait_ns(rows: Rows) -> Ints:
-    """Return the acquisition wait of requests that took a connection and ended ok."""
-    return rows.acquired_ns - rows.asking_ns
+    """Return the acquisition wait of those requests (that ended ok) that took a connection."""
+    return _of_takers(rows, rows.acquired_ns - rows.asking_ns)
 
 
 def hold_ns(rows: Rows) -> Ints:
-    """Return the hold time of requests that took a connection and ended ok."""
-    return rows.released_ns - rows.acquired_ns
+    """Return the hold time of those requests (that ended ok) that took a connection."""
+    return _of_takers(rows, rows.released_ns - rows.acquired_ns)
 
 
 def wait_and_query_ns(rows: Rows) -> Ints:
-    """Return acquisition wait and query together, without the release."""
-    return rows.result_ns - rows.asking_ns
+    """Return acquisition wait and query together, without the release, of those requests that took a connection."""
+    return _of_takers(rows, rows.result_ns - rows.asking_ns)
+
+
+def _of_takers(rows: Rows, values: Ints) -> Ints:
+    found: Ints = values[rows.acquired_ns != ABSENT]
+    return found
 
 
 def mean(values: Sequence[float | None]) -> float | None:

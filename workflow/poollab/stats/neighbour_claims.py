@@ -53,7 +53,8 @@ def _compare(
     return verdict(
         subject,
         f"{_name(one)} and {_name(other)}, from the scheduled moment: {shown}; largest {ms(a['max_ns'])} and "
-        f"{ms(b['max_ns'])} (single requests, in no verdict). The second against the first, run by run: {ratios}.",
+        f"{ms(b['max_ns'])} (single requests, in no verdict). The second against the first, run by run: {ratios}; p95 "
+        "decides.",
         word([judge(pairs[95], margin)]),
     )
 
@@ -67,23 +68,46 @@ def zero_point(rows: list[Row], margin: float) -> list[Verdict]:
     found = []
     for workload in dict.fromkeys(row["workload"] for row in rows):
         mine = [row for row in rows if row["workload"] == workload]
-        alike = [pair for pair in permutations(mine, 2) if pair[0]["compute_in"] == pair[1]["compute_in"]]
-        flips = [text for one, other in alike for q in (50, 95) if (text := _flip(one, other, q, margin))]
-        known = all(plain_ns(row["zero"][m]["p95"]) is not None for row in mine for m in ("scheduled", "started"))
         if len(mine) < 2:
             continue
-        turned = (
-            f"Turned around: {'; '.join(flips)}" if flips else f"No two clients change places by more than {margin:.0%}"
-        )
+        turned = _turned(mine, margin)
         orders = "; ".join(f"from the {m} moment {_order(mine, m)}" for m in ("scheduled", "started"))
         found.append(
             verdict(
                 f"Counting from the started moment turns the ranking around ({workload})",
-                f"p95 of the same requests, fastest first: {orders}. {turned}.",
-                of_several([bool(flips) if flips or known else None], [row["runs"] for row in mine]),
+                f"p95 of the same requests, fastest first: {orders}. {_said(turned, margin)}",
+                of_several([_known(mine, turned)], [row["runs"] for row in mine]),
             )
         )
     return found
+
+
+def _turned(rows: list[Row], margin: float) -> dict[str, bool]:
+    """Return each pair and percentile whose order turns around, and whether no run contradicts that."""
+    alike = [pair for pair in permutations(rows, 2) if pair[0]["compute_in"] == pair[1]["compute_in"]]
+    return {
+        f"p{q} of {_name(one)} and {_name(other)}": _apart(one, other, q)
+        for one, other in alike
+        for q in (50, 95)
+        if _flips(one, other, q, margin)
+    }
+
+
+def _known(rows: list[Row], turned: dict[str, bool]) -> bool | None:
+    """Judge the statement: pooled values turn it, and runs that overlap or weak percentiles leave it open."""
+    if any(turned.values()):
+        return True
+    weak = any(plain_ns(row["zero"][m]["p95"]) is None for row in rows for m in ("scheduled", "started"))
+    return None if turned or weak else False
+
+
+def _said(turned: dict[str, bool], margin: float) -> str:
+    clear, unsure = ([text for text, sure in turned.items() if sure is kind] for kind in (True, False))
+    parts = [
+        *([f"Turned around: {'; '.join(clear)}."] if clear else []),
+        *([f"Turned around in the pooled values only, as runs overlap: {'; '.join(unsure)}."] if unsure else []),
+    ]
+    return " ".join(parts) or f"No two clients change places by more than {margin:.0%}."
 
 
 def _order(rows: list[Row], moment: str) -> str:
@@ -94,10 +118,17 @@ def _order(rows: list[Row], moment: str) -> str:
     return ", ".join(f"{_name(row)} {rank(row['zero'][moment]['p95'])}" for row in ordered)
 
 
-def _flip(one: Row, other: Row, q: int, margin: float) -> str:
-    """Say so where `one` is clearly faster from the scheduled moment and clearly slower from the started one."""
+def _flips(one: Row, other: Row, q: int, margin: float) -> bool:
+    """Tell whether `one` is clearly faster from the scheduled moment and clearly slower from the started one."""
     a, b = ([plain_ns(row["zero"][m][f"p{q}"]) for m in ("scheduled", "started")] for row in (one, other))
     if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
-        return ""
-    turned = a[0] * (1 + margin) < b[0] and b[1] * (1 + margin) < a[1]
-    return f"p{q} of {_name(one)} and {_name(other)}" if turned else ""
+        return False
+    return a[0] * (1 + margin) < b[0] and b[1] * (1 + margin) < a[1]
+
+
+def _apart(one: Row, other: Row, q: int) -> bool:
+    """Tell whether every run of one is below those of the other where it is the faster, and above where it is not."""
+    a, b = (row["zero"] for row in (one, other))
+    before = a["scheduled"][f"p{q}"]["run_max_ns"] < b["scheduled"][f"p{q}"]["run_min_ns"]
+    after = b["started"][f"p{q}"]["run_max_ns"] < a["started"][f"p{q}"]["run_min_ns"]
+    return bool(before and after)

@@ -12,7 +12,7 @@ import numpy as np
 
 from poollab.stats import in_use, steps, theory
 from poollab.stats.measured import Run
-from poollab.stats.rows import Ints
+from poollab.stats.rows import ABSENT, Ints
 
 Row = dict[str, Any]
 
@@ -50,7 +50,7 @@ def _needed(runs: list[Run], step: steps.Bounds) -> list[int | None]:
     each: list[list[int | None]] = []
     for run in runs:
         holds = in_use.freed_ns(run.rows) - run.rows.acquired_ns
-        mine = (run.rows.step == step.number) & run.rows.ok
+        mine = (run.rows.step == step.number) & run.rows.ok & (run.rows.acquired_ns != ABSENT)
         for number in np.unique(run.rows.process[mine]).tolist():
             chosen = mine & (run.rows.process == number)
             each.append(_of_process(run.rows.asking_ns[chosen], holds[chosen]))

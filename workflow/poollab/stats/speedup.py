@@ -67,7 +67,8 @@ def word(ratios: Sequence[float | None], threshold: float, passes: int) -> str:
     Judge a row by the ratios of its passes, the first one first; None for a pass without a ratio.
 
     A first pass within the threshold is no difference, whatever later passes say: they are measured only where it
-    differs. Otherwise a strict majority of all passes must be beyond the threshold in the direction of the first.
+    differs. Otherwise a strict majority of all passes must be beyond the threshold in the direction of the first;
+    a difference of a single pass is confirmed by nothing.
     """
     first = direction(ratios[0], threshold) if ratios else None
     if first is None:
@@ -76,7 +77,7 @@ def word(ratios: Sequence[float | None], threshold: float, passes: int) -> str:
         return NO_DIFFERENCE
     found = [direction(ratio, threshold) for ratio in ratios]
     same, known = sum(d == first for d in found), sum(d is not None for d in found)
-    if same > passes / 2:
+    if passes > 1 and same > passes / 2:
         return FASTER if first > 0 else SLOWER
     # What is missing could still make a majority.
     return CANNOT_TELL if same + passes - known > passes / 2 else NOT_REPRODUCED

@@ -12,16 +12,21 @@ from poollab.stats.groups import ArmRuns, Group
 Row = dict[str, Any]
 #: A run's percentile is plain with so many requests beyond it.
 SUPPORT: Final = 10
+THREADS: Final = "psycopg-threads"
 #: A generator whose own delay is more than this share of the overall time is seen in it.
 OWN_SHARE: Final = 0.1
 #: Two clusters of runs: the gap between them is so many times the larger spread within.
 CLEFT: Final = 4.0
 
 
-def warnings(groups: Sequence[Group], drift: Row, margin: float) -> list[Row]:
-    """List warnings: `kind`, `subject` (a condition, or the study), `text` (a sentence) and `advice` (another)."""
+def warnings(groups: Sequence[Group], drift: Row, margin: float, outside: str = "") -> list[Row]:
+    """
+    List warnings: `kind`, `subject` (a condition, or the study), `text` (a sentence) and `advice` (another).
+
+    `outside` names the part of the report that uses runs that are not ok all the same; empty where none does.
+    """
     conditions = [(group, arm) for group in groups for arm in group.arms]
-    found = [*_repeats(conditions), *_runs(conditions)]
+    found = [*_repeats(conditions), *_runs(conditions, outside)]
     for group in groups:
         found += [*_spread(group, margin), *_late(group)]
         found += [warning for arm in group.arms for warning in _clusters(group, arm)]
@@ -50,7 +55,7 @@ def _repeats(conditions: Sequence[tuple[Group, ArmRuns]]) -> list[Row]:
     return [_warning("few-repeats", "study", text, "Set repeats to 3 at least, better 5; finished cells are kept.")]
 
 
-def _runs(conditions: Sequence[tuple[Group, ArmRuns]]) -> list[Row]:
+def _runs(conditions: Sequence[tuple[Group, ArmRuns]], outside: str) -> list[Row]:
     bad = [run for _, arm in conditions for run in arm.bad]
     if not bad:
         return []
@@ -64,7 +69,8 @@ def _runs(conditions: Sequence[tuple[Group, ArmRuns]]) -> list[Row]:
         "unclean": "read the reasons in the table of runs",
     }
     told = "; ".join(advice[word] for word in words if word in advice)
-    text = f"{say.counted(len(bad), 'run')} did not end ok ({', '.join(counts)}) and give no number."
+    but = f" outside {outside}" if outside else ""
+    text = f"{say.counted(len(bad), 'run')} did not end ok ({', '.join(counts)}) and give no number{but}."
     return [_warning("runs-not-ok", "study", text, f"{told[:1].upper()}{told[1:]}.")]
 
 
@@ -105,10 +111,11 @@ def _clusters(group: Group, arm: ArmRuns) -> list[Row]:
 
 
 def _late(group: Group) -> list[Row]:
+    # A request of threads starts in one, so its wait for a free thread is in there and is no lateness of the generator.
     shares = {
         _arm(group, arm): float(np.mean([r["scheduling_delay_mean_ns"] / r["overall_mean_ns"] for r in arm.ok]))
         for arm in group.arms
-        if arm.ok and all(r.get("overall_mean_ns") for r in arm.ok)
+        if arm.ok and all(r.get("overall_mean_ns") and r.get("client") != THREADS for r in arm.ok)
     }
     large = {name: value for name, value in shares.items() if value > OWN_SHARE}
     if not large:

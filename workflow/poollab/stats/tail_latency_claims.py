@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from poollab.stats import compare, paired
-from poollab.stats.claims import HOLDS, UNKNOWN, Verdict, ms, number, of_several, rank, verdict, word
+from poollab.stats.claims import HOLDS, UNKNOWN, Verdict, ms, number, of_several, rank, tally, verdict, word
 from poollab.stats.percentiles import plain_ns
 
 Row = dict[str, Any]
@@ -36,15 +36,14 @@ def headline(rows: list[Row], found: list[Verdict]) -> str:
         return "Nothing can be said: no condition of a closed loop has an ok run."
     most = max(row["workers"] for row in rows)
     mine = [row for row in rows if row["workers"] == most]
-    first, last = mine[0], mine[-1]
-    held = sum(v["word"] == HOLDS for v in found)
-    tail = f"{held} of {len(found)} statements of the write-up hold here"
+    first, last, tail = mine[0], mine[-1], tally(found)
+    who = "1 worker" if most == 1 else f"{most} workers"
     if first is last:
-        return f"Only one pool was measured with {most} workers; {tail}."
+        return f"Only one pool was measured with {who}; {tail}."
     known = plain_ns(first["p99"]) is not None and plain_ns(last["p99"]) is not None
     p99 = f" and p99 of wait + query {rank(first['p99'])} to {rank(last['p99'])}" if known else ""
     return (
-        f"With {most} workers, from pool {first['pool_size']} to pool {last['pool_size']}: "
+        f"With {who}, from pool {first['pool_size']} to pool {last['pool_size']}: "
         f"{number(first['achieved_per_s'])} to {number(last['achieved_per_s'])} requests a second{p99}; {tail}."
     )
 
@@ -57,8 +56,7 @@ def _bottleneck(count: int, mine: list[Row], reference: Row) -> Verdict:
     kept = [r["pool_size"] for r, fine in zip(mine, linear, strict=True) if fine]
     hold = reference["hold_ns"]
     times = [r["mean_ns"] / (count * hold / r["pool_size"]) for r in mine] if hold else []
-    before, after = plain_ns(first["p99"]), plain_ns(last["p99"])
-    lower = None if before is None or after is None else after < before
+    lower = _lower(last["p99"], first["p99"])
     about = None if not times else all(abs(t - 1) <= ABOUT for t in times)
     beyond = "" if all(linear) else f" Linear within {ABOUT:.0%} only up to pool {max(kept)}.{_cpu(last)}"
     against = f"{min(times):.2f} to {max(times):.2f} times C x S1 / P" if times else "not compared, as S1 is missing"
@@ -70,6 +68,15 @@ def _bottleneck(count: int, mine: list[Row], reference: Row) -> Verdict:
         f"{rank(first['p99'])} to {rank(last['p99'])}; the mean is {against}.{beyond}",
         of_several([all(linear), about, lower], _runs(mine)),
     )
+
+
+def _lower(one: Row, other: Row) -> bool | None:
+    """Tell whether a percentile is lower than another; None where support is weak or the runs of the two overlap."""
+    if plain_ns(one) is None or plain_ns(other) is None:
+        return None
+    if one["run_max_ns"] < other["run_min_ns"]:
+        return True
+    return False if one["run_min_ns"] >= other["run_max_ns"] else None
 
 
 def _cpu(row: Row) -> str:
@@ -88,23 +95,26 @@ def _runs(mine: list[Row]) -> list[int]:
 
 
 def _steeper(short: dict[int, list[Row]]) -> list[Verdict]:
-    """Conclusion 1, its last sentence: the more workers, the more a small pool costs."""
-    if len(short) < 2:
+    """Conclusion 1, its last sentence: the more workers, the more a small pool costs; on pools that all counts have."""
+    sizes = [{row["pool_size"] for row in mine} for mine in short.values()]
+    shared = sorted(set.intersection(*sizes)) if sizes else []
+    if len(short) < 2 or len(shared) < 2:
         return []
+    ends = {
+        count: [next(row for row in mine if row["pool_size"] == size) for size in (shared[0], shared[-1])]
+        for count, mine in short.items()
+    }
     costs: dict[int, int | None] = {}
-    for count, mine in short.items():
-        first, last = plain_ns(mine[0]["p99"]), plain_ns(mine[-1]["p99"])
+    for count, (small, large) in ends.items():
+        first, last = plain_ns(small["p99"]), plain_ns(large["p99"])
         costs[count] = None if first is None or last is None else first - last
-    values = list(costs.values())
-    pairs = pairwise(values)
-    rises = [None if a is None or b is None else b > a for a, b in pairs]
+    rises = [None if a is None or b is None else b > a for a, b in pairwise(costs.values())]
     shown = ", ".join(f"{ms(cost)} with {count} workers" for count, cost in costs.items())
     return [
         verdict(
             "1. The bigger the burst, the steeper the cliff of a small pool",
-            "The smallest pool's p99 of wait + query is above that of the largest pool that is still too small by "
-            f"{shown}.",
-            of_several(rises, [row["runs_ok"] for mine in short.values() for row in mine]),
+            f"p99 of wait + query at pool {shared[0]} less that at pool {shared[-1]}, both too small: {shown}.",
+            of_several(rises, [row["runs_ok"] for pair in ends.values() for row in pair]),
         )
     ]
 
@@ -140,12 +150,14 @@ def _right_value(count: int, mine: list[Row], margin: float) -> Verdict:
     fits = warned == [row["pool_size"] for row in mine if row["pool_size"] < count]
     shares = ", ".join(f"{row['nearly_full_share']:.0%} at {row['pool_size']}" for row in mine)
     peak = max(row["peak_in_flight"] for row in mine)
-    which = f"pool {right}, the first with that many" if large else f"pool {right}, the largest (none has that many)"
+    which = f"pool {right}, the first with that many" if large else f"more than the largest pool measured, {right}"
+    # That the largest pool is the best of those that are all too small agrees with the statement and does not show it.
+    sized = None if needed == right and not large else needed == right
     return verdict(
         f"3. The right size is about the peak in flight, and a 90 % monitor finds it ({count} workers)",
         f"At the peak {peak} requests were in flight, which asks for {which}; pool {needed} is the smallest within "
         f"{margin:.0%} of the best rate. More than 90 % of the pool was in use for this share of the time: {shares}.",
-        of_several([needed == right and fits], _runs(mine)),
+        of_several([sized, fits], _runs(mine)),
     )
 
 
@@ -155,7 +167,7 @@ def _bounds(rows: list[Row], machine: Row) -> list[Verdict]:
         return []
     largest, limit = max(row["pool_size"] for row in rows), machine["max_connections"]
     text = (
-        f"The server allows {limit} sessions in all (read back), and the largest pool alone takes {largest}."
+        f"The server allows {limit} sessions in all (read back, not tried), and the largest pool alone takes {largest}."
         if limit is not None
         else "The server's limit was not read back."
     )

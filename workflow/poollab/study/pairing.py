@@ -125,6 +125,8 @@ def _arm(at: str, arm: Arm) -> Iterator[str]:
             yield f"{at}.{key}: means nothing in a benchmark, whose rows say how many callers there are; remove it"
     if arm.processes != 1:
         yield f"{at}.processes = {arm.processes}: a benchmark runs in one process; remove it"
+    if arm.compute_in != "caller":
+        yield f"{at}.compute_in = {arm.compute_in}: a benchmark has no compute steps; remove it"
 
 
 def _row(study: "Study", name: str, row: Benchmark) -> Iterator[str]:

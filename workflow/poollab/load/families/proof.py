@@ -24,12 +24,14 @@ class Proof:
         """Take what can be asked of the pool itself; versions are those of the installed packages."""
         kind, name = type(pool), package.__name__
         used = driver or package
+        # psycopg is one package, over its C library or in plain Python.
+        made_of = getattr(getattr(used, "pq", None), "__impl__", None)
         return cls(
             module=kind.__module__,
             class_name=kind.__qualname__,
             package=name,
             version=metadata.version(_DISTRIBUTIONS.get(name, name)),
-            driver=f"{used.__name__} {metadata.version(used.__name__)}",
+            driver=f"{used.__name__} {metadata.version(used.__name__)}" + (f" ({made_of})" if made_of else ""),
             settings=settings,
         )
 

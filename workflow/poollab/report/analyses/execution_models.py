@@ -136,12 +136,17 @@ def _limitations(found: Row) -> list[str]:
             "less the client's own cost shows; the pool's ceiling stays."
         ),
         (
-            "Threads and coroutines are made before the clock starts, for warm-up and measurement together: that time "
-            "has a column of its own, and resident memory counts them."
+            "Threads and coroutines are made before the clock starts. How long that takes for the measured window has "
+            "a column of its own; resident memory counts those of the warm-up too."
         ),
         (
             "Python's own count (tracemalloc) slows every allocation down, so it has runs of its own, and their times "
             "are not compared."
+        ),
+        (
+            "With psycopg-threads the wait for a free thread is scheduling delay, with psycopg-executor it is part of "
+            "the acquisition wait. Mean acquisition waits of clients differ by where that is counted and must not be "
+            "set beside each other, wherever this report or its data show them; times from the scheduled moment may."
         ),
     ]
     statuses = sorted({s for row in found["beside"] for s in row["statuses"] if s != "ok"})

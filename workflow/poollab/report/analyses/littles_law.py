@@ -24,7 +24,7 @@ def build(context: Row) -> Row:
         "rule": lawtables.rule_text(found["rule"]),
         "targets": lawtables.targets_text(found["targets"]),
         "limitations": _limitations(found),
-        "uses_not_ok": "the steps" if any(arm["not_ok"] for arm in arms) else "",
+        "uses_not_ok": "the steps" if _not_ok(found) else "",
         "tables": {
             "steps": [_steps(arm) for arm in arms],
             "busy": _busy(arms),
@@ -34,6 +34,11 @@ def build(context: Row) -> Row:
             "sizes": lawtables.sizes(found["sizes"], found["targets"]),
         },
     }
+
+
+def _not_ok(found: Row) -> bool:
+    """Tell whether runs stand in this section that are in no number elsewhere."""
+    return any(arm["not_ok"] for arm in found["arms"]) or any(other["status"] != "ok" for other in found["others"])
 
 
 def label(arm: Row) -> str:
@@ -135,6 +140,11 @@ def _limitations(found: Row) -> list[str]:
         ),
         "One cheap read from memory was asked for. Writes and reads from disk hold connections longer and need more.",
     ]
+    if lengths := sorted({round(s["to_s"] - s["from_s"], 3) for arm in found["arms"] for s in arm["steps"]}):
+        lines.append(
+            f"A step lasts {words.listed([f'{length:g}' for length in lengths])} s here, against 60 s in the write-up: "
+            "near the limit a queue may still be growing when its step ends."
+        )
     late = {cell: status for arm in found["arms"] for cell, status in arm["not_ok"].items()}
     if late:
         names = words.listed([f"{cell} ({status})" for cell, status in list(late.items())[:6]])
@@ -144,8 +154,8 @@ def _limitations(found: Row) -> list[str]:
             "of the overall time."
         )
     few = min((arm["runs"] for arm in found["arms"]), default=0)
-    if few < 3:
+    if 0 < few < 3:
         lines.append(
-            f"With {words.plural(few, 'run')} of an arm single steps are noisy: read trends, not single cells."
+            f"With {words.plural(few, 'run')} of an arm, single steps are noisy: read trends, not single cells."
         )
     return lines

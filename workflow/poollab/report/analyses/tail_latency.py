@@ -157,7 +157,12 @@ def _reference(found: Row) -> str:
 
 def _outlier(found: Row) -> str:
     others = words.plural(found["others"], "other run")
-    lead = f"{found['cell']}: p99 {found['p99_ns'] / 1e6:.2f} ms, {found['times']:.1f} times the median of {others}."
+    weak = "" if cells.support(found["beyond"]) == "plain" else f" (weak, {found['beyond']} beyond)"
+    lead = (
+        f"{found['cell']}: p99 {found['p99_ns'] / 1e6:.2f} ms{weak}, {found['times']:.1f} times the median of {others}."
+    )
+    if found["spare"]:
+        return f"{lead} It is itself a run that was added because another was far out."
     if not found["again"]:
         return f"{lead} It was not measured again."
     shown = words.listed([f"{a['cell']} {a['p99_ns'] / 1e6:.2f} ms" for a in found["again"]])
@@ -178,9 +183,9 @@ def _limitations(found: Row) -> list[str]:
     ]
     short = [r for r in found["conditions"] if r["goal"].startswith("not reached")]
     if short:
-        names = words.listed([f"{r['workers']} workers on {r['pool_size']}" for r in short[:6]])
+        names = words.listed([f"{words.plural(r['workers'], 'worker')} on {r['pool_size']}" for r in short[:6]])
         lines.append(
             f"In {words.plural(len(short), 'condition')} ({names}{', ...' if len(short) > 6 else ''}) the rate is "
-            f"below {found['goal']:.0%} of the theory: there the machine is part of the answer and not the pool alone."
+            f"below {found['goal']:.0%} of the theory: there the pool alone does not explain the rate."
         )
     return lines

@@ -32,7 +32,10 @@ def describe(context: Row) -> Row:
     rows = context["special"]["waits"]
     return {
         "heading": "Many waits at once: time, memory, and memory as Python counts it",
-        "caption": "Means of the ok runs. Each panel has its own scale, and every scale starts at 0.",
+        "caption": (
+            "Means of the ok runs. Time: from the moment at which all are due to the end of the last; making threads "
+            "and coroutines ready comes before it and stands in the table. Each panel has its own scale, from 0."
+        ),
         "alt": f"Three bar charts of many waits at once. {_finding(rows)}",
         "table": _table(rows),
     }

@@ -24,7 +24,8 @@ def describe(context: dict[str, Any]) -> dict[str, Any]:
         "heading": "Busy connections, predicted and measured",
         "caption": (
             "Marks and lines: mean number in use, counted from the stamps. Grey dashes: the offered rate times the "
-            "hold time at the first step, which can be known before the load comes. Both scales start at 0."
+            "hold time at the first step of the arm with the fewest connections, which can be known before the load "
+            "comes. Both scales start at 0."
         ),
         "alt": f"Line chart of busy connections, {law_lines.ends(arms, _busy, 2, 'connections')}.",
         "table": law_lines.table("figure-law-busy", arms, columns),

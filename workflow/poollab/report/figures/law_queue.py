@@ -19,7 +19,7 @@ def describe(context: dict[str, Any]) -> dict[str, Any]:
         "heading": "Waiting in the pool and holding a connection, as the load rises",
         "caption": (
             "Left: from asking for a connection to having it. Right: from having it to giving it back. Where the right "
-            "side rises, queries share the database's CPU. Each panel has its own scale, and every scale starts at 0."
+            "side rises, a query takes longer beside others. Each panel has its own scale, and every scale starts at 0."
         ),
         "alt": (
             f"Two line charts over the offered rate. Mean wait {law_lines.ends(arms, _wait, 2, 'ms')}. Mean hold "

@@ -46,8 +46,9 @@ def draw(context: dict[str, Any]) -> Figure:
             found, value = step["overall_p99"], _p99(step)
             if value is None:
                 continue
-            ends = [to_ms(found[key]) or value for key in ("run_min_ns", "run_max_ns")]
-            axes.plot([step["offered_per_s"]] * 2, ends, color=how["color"], linewidth=1)
+            if cells.support(found["run_beyond"]) != "none":
+                ends = [to_ms(found[key]) or value for key in ("run_min_ns", "run_max_ns")]
+                axes.plot([step["offered_per_s"]] * 2, ends, color=how["color"], linewidth=1)
             style.dot(axes, step["offered_per_s"], value, how["color"], how["marker"], cells.support(found["beyond"]))
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

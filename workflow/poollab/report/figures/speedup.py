@@ -34,6 +34,10 @@ def _rows(context: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in context["special"]["rows"] if (row["workload"], row["limits"]) in here]
 
 
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['workload']}, {row['limits']}" if row["limits"] else str(row["workload"])
+
+
 def describe(context: dict[str, Any]) -> dict[str, Any]:
     """Return heading, caption, alt text and the numbers behind the figure."""
     rows = _rows(context)
@@ -52,7 +56,7 @@ def describe(context: dict[str, Any]) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
     def row(r: dict[str, Any]) -> dict[str, Any]:
         ratio = cells.number(r["ratio"], 2, low=r["ratio_min"], high=r["ratio_max"])
-        return cells.row(r["workload"], [ratio, cells.text(r["word"])])
+        return cells.row(_name(r), [ratio, cells.text(r["word"])])
 
     return cells.table(
         "figure-speedup",
@@ -75,7 +79,7 @@ def draw(context: dict[str, Any]) -> Figure:
         _line(axes, y, row)
     axes.set_xscale("log")
     _scale(axes, [r for row in rows for r in (*row["ratios"], row["ratio"]) if r is not None])
-    axes.set_yticks(range(len(rows)), [row["workload"] for row in rows], fontsize=7)
+    axes.set_yticks(range(len(rows)), [_name(row) for row in rows], fontsize=7)
     axes.set(ylim=(len(rows) - 0.3, -0.7), xlabel="baseline mean / candidate mean")
     used = [word for word in WORDS if any(row["word"] == word for row in rows)]
     keys = [

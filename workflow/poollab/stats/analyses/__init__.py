@@ -6,7 +6,8 @@ Each module has `build(context) -> dict` of plain JSON values with at least
     headline   one sentence that ends with a full stop, for the terminal and page one
     verdicts   [{"subject", "sentence", "word", ...}], one for each thing that the study asks
 
-and the rest of analysis.json (`comparisons`, `drift`, `warnings`, `littles`, `stimulus`) is the same for all. A new
+It may name as `outside` the section of its report that uses runs which are not ok all the same. The rest of
+analysis.json (`comparisons`, `drift`, `warnings`, `littles`, `stimulus`) is the same for all. A new
 analysis is one new file here, its name in the study's model, and one module and template in the report.
 """
 

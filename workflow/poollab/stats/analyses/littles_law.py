@@ -45,6 +45,7 @@ def build(context: Context) -> Row:
     verdicts = claims.verdicts(arms, others, machine)
     return {
         "headline": claims.headline(arms, verdicts),
+        "outside": "the section on the steps",
         "verdicts": verdicts,
         "machine": machine,
         "arms": arms,

@@ -1,8 +1,8 @@
 """
 Two implementations of a pool, row by row: how much faster the candidate is, and whether the difference is confirmed.
 
-The numbers of a row are over all its passes that count. The word is made from the ratio of means of each pass, as
-`stats/speedup.py` says; the report repeats the threshold.
+The numbers of a row are over the passes in which both arms have a run that counts. The word is made from the ratio of
+means of each pass, as `stats/speedup.py` says; the report repeats the threshold.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,18 +65,20 @@ def _row(
 ) -> tuple[Row, dict[str, list[Run]]]:
     threshold, passes = float(confirm["threshold"]), int(confirm["passes"])
     cells = {r: benchmark_rows.read(context, workload, pair[r], limits, passes) for r in ("baseline", "candidate")}
-    arms = {role: benchmark_rows.arm(context, found) for role, found in cells.items()}
     each = _passes(cells["baseline"], cells["candidate"], passes)
+    both = [found.counts for found in each]
+    arms = {role: benchmark_rows.arm(context, found, both) for role, found in cells.items()}
     ratios = [found.ratio for found in each]
     known = [ratio for ratio in ratios if ratio is not None]
-    times, waits = ((arms["baseline"][what], arms["candidate"][what]) for what in ("times", "wait"))
+    times, waits, uses = ((arms["baseline"][what], arms["candidate"][what]) for what in ("times", "wait", "use"))
     mean, median = (speedup.ratio_of(*times, key) for key in ("mean", "median"))
     row = {
         "workload": workload,
         "limits": limits,
         **_settings(context.model["workloads"][workload]["benchmark"], cells),
         **pair,
-        "aa": benchmark_rows.equal_arms(context.model, pair),
+        "called": {role: _called(context.model, workload, pair, role) for role in ("baseline", "candidate")},
+        "aa": _equal(context.model, workload, pair),
         "word": speedup.word(ratios, threshold, passes),
         "ratios": ratios,
         "median_ratios": [found.median_ratio for found in each],
@@ -86,11 +88,30 @@ def _row(
         "median_ratio": median,
         **{f"p{q}_ratio": speedup.ratio_of(*times, f"p{q}") for q in (95, 99)},
         **{f"wait_p{q}_ratio": speedup.ratio_of(*waits, f"p{q}", ENOUGH_BEYOND) for q in (95, 99)},
+        **{f"use_p{q}_ratio": speedup.ratio_of(*uses, f"p{q}", ENOUGH_BEYOND) for q in (95, 99)},
         "disagree": speedup.disagree(mean, median, threshold),
         "arms": arms,
     }
     row["sentence"] = sentence(row, threshold)
     return row, {role: found.good for role, found in cells.items()}
+
+
+def _beside(model: Mapping[str, Any], workload: str) -> Mapping[str, str] | None:
+    """Return the synchronous pair that a mixed row runs beside its own; None for any other row."""
+    mixed = model["workloads"][workload]["benchmark"]["mode"] == "mixed"
+    found: Mapping[str, str] | None = (model.get("pairs") or {}).get("sync") if mixed else None
+    return found
+
+
+def _called(model: Mapping[str, Any], workload: str, pair: Mapping[str, str], role: str) -> str:
+    """Name what a row compares: an arm, in a mixed row with the arm beside it, since a difference may lie in either."""
+    beside = _beside(model, workload)
+    return f"{pair[role]} with {beside[role]}" if beside else pair[role]
+
+
+def _equal(model: Mapping[str, Any], workload: str, pair: Mapping[str, str]) -> bool:
+    """Tell whether a row runs the same implementation twice; in a mixed row both of its pools must be the same."""
+    return all(benchmark_rows.equal_arms(model, each) for each in (pair, _beside(model, workload)) if each)
 
 
 def _passes(baseline: Cells, candidate: Cells, passes: int) -> list[Pass]:
@@ -110,7 +131,7 @@ def verdicts(rows: list[Row]) -> list[Row]:
     """Return one verdict for each family and pair of arms, with how many of its rows got which word."""
     found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["family"], row["baseline"], row["candidate"]), []).append(row)
+        found.setdefault((row["family"], row["called"]["baseline"], row["called"]["candidate"]), []).append(row)
     return [_verdict(key, mine) for key, mine in found.items()]
 
 
@@ -136,12 +157,12 @@ def counted(rows: list[Row]) -> str:
 
 def sentence(row: Row, threshold: float) -> str:
     """Say what was found of a row, with each pass and with what the median says where it says otherwise."""
-    times = [row["arms"][role]["times"] for role in ("baseline", "candidate")]
+    name, times = row["called"], [row["arms"][role]["times"] for role in ("baseline", "candidate")]
     if row["ratio"] is None:
-        return f"{row['candidate']} against {row['baseline']}: no pass in which both arms have a run that counts."
+        return f"{name['candidate']} against {name['baseline']}: no pass in which both arms have a run that counts."
     passes = ", ".join("-" if r is None else f"{r:.2f}" for r in row["ratios"] if r is not None)
     text = (
-        f"{row['candidate']} against {row['baseline']}: mean {times[0]['mean_ns'] / 1e6:.3g} ms / "
+        f"{name['candidate']} against {name['baseline']}: mean {times[0]['mean_ns'] / 1e6:.3g} ms / "
         f"{times[1]['mean_ns'] / 1e6:.3g} ms = {row['ratio']:.2f} over {times[0]['n']} and {times[1]['n']} iterations "
         f"(by pass {passes})."
     )
@@ -163,9 +184,13 @@ def _headline(rows: list[Row], counts: Mapping[str, int]) -> str:
         return f"The same implementation twice, {tail}"
     if not decided:
         return f"No confirmed difference in {tail}"
-    most = max(decided, key=lambda row: abs(row["ratio"] - 1) if row["ratio"] >= 1 else 1 / row["ratio"] - 1)
+    # A mean over all passes can lie on the other side of 1 than most of them; such a row is no example.
+    shown = [row for row in decided if (row["ratio"] > 1) == (row["word"] == speedup.FASTER)]
+    if not shown:
+        return f"Candidate against baseline in {tail}"
+    most = max(shown, key=lambda row: abs(row["ratio"] - 1) if row["ratio"] >= 1 else 1 / row["ratio"] - 1)
     times, than = (most["ratio"], "faster") if most["ratio"] >= 1 else (1 / most["ratio"], "slower")
-    largest = f"{most['candidate']} {times:.1f} times {than} in {most['workload']}"
+    largest = f"{most['called']['candidate']} {times:.1f} times {than} in {most['workload']}"
     return f"Candidate against baseline in {tail[:-1]}; largest: {largest}."
 
 
@@ -192,9 +217,20 @@ def _warnings(rows: list[Row]) -> list[Row]:
 
 
 def _aa(rows: list[Row]) -> Row | None:
-    """Say how many rows of equal arms were called different; None where no pair is of equal arms."""
+    """
+    Say how many rows of equal arms were called different; None where no pair is of equal arms.
+
+    A row of which nothing can be told could not have been called different, so it is none of those that were right.
+    """
     mine = [row for row in rows if row["aa"]]
     if not mine:
         return None
-    claimed = [row["workload"] for row in mine if row["word"] in {speedup.FASTER, speedup.SLOWER}]
-    return {"rows": len(mine), "claimed": claimed, "goal": AA_GOAL, "kept": len(claimed) <= AA_GOAL * len(mine)}
+    told = [row for row in mine if row["word"] != speedup.CANNOT_TELL]
+    claimed = [row["workload"] for row in told if row["word"] in {speedup.FASTER, speedup.SLOWER}]
+    return {
+        "rows": len(told),
+        "untold": len(mine) - len(told),
+        "claimed": claimed,
+        "goal": AA_GOAL,
+        "kept": bool(told) and len(claimed) <= AA_GOAL * len(told),
+    }

@@ -8,6 +8,7 @@ requests a second, with C workers, P connections and S1 the mean hold of one wor
 import re
 from typing import Any
 
+from poollab.quantiles import beyond
 from poollab.stats import in_use, measured, outliers, theory
 from poollab.stats import tail_latency_claims as claims
 from poollab.stats.analyses import Context
@@ -153,10 +154,10 @@ def _goal(ratio: float | None, best: float | None, ceiling: float | None) -> str
         return "reached"
     if ceiling is None:
         return "not reached, CPU not measured"
-    return f"not reached, {best / ceiling:.0%} of the CPU needed"
+    return f"not reached, theory would need {best / ceiling:.0%} of the CPU ceiling"
 
 
-def _outliers(runs: list[Run], spare: int) -> list[Row]:
+def _outliers(runs: list[Run], ordinary: int) -> list[Row]:
     """Name each run whose p99 is far above the median of the other runs of its condition."""
     p99 = [pooled([measured.wait_and_query_ns(run.done)], 0.99)["ns"] for run in runs]
     known = [(run, float(value)) for run, value in zip(runs, p99, strict=True) if value is not None]
@@ -165,16 +166,23 @@ def _outliers(runs: list[Run], spare: int) -> list[Row]:
     for place, (run, value) in enumerate(known):
         times = outliers.times_others(values, place)
         if times is not None and times >= outliers.FAR:
-            again = [(r, v) for r, v in known if int(r.record["repeat"]) > spare and r is not run]
-            found.append(_outlier(run, value, times, len(known) - 1, again))
+            again = [(r, v) for r, v in known if _spare(r, ordinary) and r is not run]
+            about = {"others": len(known) - 1, "spare": _spare(run, ordinary)}
+            found.append({**_outlier(run, value, times, again), **about})
     return found
 
 
-def _outlier(run: Run, value: float, times: float, others: int, again: list[tuple[Run, float]]) -> Row:
+def _spare(run: Run, ordinary: int) -> bool:
+    """Tell whether a run is one that is measured only where another is far out."""
+    return int(run.record["repeat"]) > ordinary
+
+
+def _outlier(run: Run, value: float, times: float, again: list[tuple[Run, float]]) -> Row:
+    """A run measured again shows the same when it lies nearer (by its ratio) to this one than to the others' median."""
     return {
         "cell": run.record["cell"],
         "p99_ns": value,
+        "beyond": beyond(len(run.done), 0.99),
         "times": times,
-        "others": others,
-        "again": [{"cell": r.record["cell"], "p99_ns": v, "same": v >= value / outliers.FAR} for r, v in again],
+        "again": [{"cell": r.record["cell"], "p99_ns": v, "same": v * v >= value * value / times} for r, v in again],
     }
