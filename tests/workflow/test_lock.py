@@ -6,6 +6,7 @@ import signal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from support.project import Project, wait_for
 
 
@@ -32,6 +33,7 @@ def test_a_study_elsewhere_on_the_machine_is_refused(three: Project, fresh: Proj
     assert first.returncode == 0, text
 
 
+@pytest.mark.slow
 def test_two_that_start_together_never_both_measure(three: Project, fresh: Project) -> None:
     """Of two studies begun at the same moment one is refused before it has a lab, and the other one finishes."""
     both = {project.folder: project.start() for project in (three, fresh)}
@@ -105,6 +107,7 @@ def test_a_cell_without_a_record_is_measured_again(finished: Project) -> None:
     assert victim.exists()
 
 
+@pytest.mark.slow
 def test_a_deleted_results_folder_starts_over(finished: Project) -> None:
     """Deleting the results is a fresh start, whatever Snakemake remembers of them."""
     shutil.rmtree(finished.results)
