@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,17 @@ def test_a_server_that_dies_stops_the_study_safely(three: Project) -> None:
     kept = {run["cell"] for run in three.runs()}
     due = set(re.findall(r"output: \S*cells/([a-z0-9.-]+)/run\.json", three.run("-n").text))
     assert due == {f"light.pool-{size}.r1" for size in (1, 2, 3)} - kept
+
+
+@pytest.mark.slow
+def test_a_clock_that_is_stepped_back_costs_nothing(three: Project) -> None:
+    """Files that seem to lie in the future, as after a step of the clock by -30 s, fail no cell and lose none."""
+    process = three.start()
+    wait_for(lambda: list(three.results.glob("state/blocks/1/block.json")))
+    later = time.time() + 30
+    for path in three.results.glob("state/blocks/1/block.json"):
+        os.utime(path, (later, later))
+    text, _ = process.communicate(timeout=90)
+    assert process.returncode == 0, text
+    assert [run["block"] for run in three.runs()] == [1, 1, 1]
+    assert three.traces() == []
