@@ -4,6 +4,7 @@ Run the benchmarks: all but aa and wall-docker, or those that are named.
 Ratios from one run on one machine; nothing here is asserted, since a shared machine would make it lie.
 """
 
+import os
 import platform
 import sys
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import cpu
 import delay
 import honesty
 import rate
+import rig
 import scale
 import stub
 import wall
@@ -36,6 +38,8 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(PARTS)}", file=sys.stderr)
         return 2
+    # For the parts that start processes of their own, when this is not called by make.
+    os.environ["PYTHONPATH"] = str(rig.ROOT / "workflow")
     system = f"{platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
     print(f"{datetime.now(UTC):%Y-%m-%d}, {system}", flush=True)
     for name in names or ["delay", "cpu", "rate", "wall", "honesty", "scale", "stub"]:
