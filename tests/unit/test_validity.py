@@ -89,6 +89,15 @@ def test_rate_that_was_not_kept() -> None:
     assert "83.4% of the offered rate was achieved" in found.reasons
 
 
+def test_one_late_answer_of_few_is_no_missed_rate() -> None:
+    """In a window of 34 requests one slow answer at the end is over 1 % of the time, and no missed rate; 120 ms are."""
+    trip = np.full(34, MS)
+    trip[-1] = 50 * MS
+    assert validity.judge(served(every(1000 * MS // 34, 34), trip=trip), 1.0, 0.0, CLEAN).status == "ok"
+    trip[-1] = 120 * MS
+    assert validity.judge(served(every(1000 * MS // 34, 34), trip=trip), 1.0, 0.0, CLEAN).status == "overloaded"
+
+
 def test_requests_under_way_at_the_end_are_ordinary() -> None:
     """Slow requests that are under way all the time are no overload because some are under way at the end."""
     assert _judge(served(every(10 * MS, 1000), trip=90 * MS)).status == "ok"
