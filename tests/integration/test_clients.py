@@ -160,6 +160,19 @@ def test_a_warm_up_that_does_not_drain_leaves_nothing_behind(server: EmbeddedLab
     assert "the warm-up did not drain" in record["reasons"]
 
 
+@pytest.mark.parametrize(("client", "key"), [("psycopg-threads", "threads"), ("psycopg-executor", "executor")])
+def test_the_wait_for_a_thread_is_no_wait_for_a_connection(
+    server: EmbeddedLab, tmp_path: Path, client: str, key: str
+) -> None:
+    """Twelve requests at once on four threads and four connections: the wait is for a thread, and is counted there."""
+    work = {"sql": "SELECT pg_sleep(0.05)", "arrivals": {"batch": {"size": 12}}}
+    record, rows = labs.run(server, _plan(client, work, {"size": 4, key: 4}), tmp_path)
+    assert labs.words(record) == set(), record["reasons"]
+    assert (rows["acquired_ns"] - rows["started_ns"]).median() < 10e6
+    assert (rows["started_ns"] - rows["scheduled_ns"]).max() > 90e6
+    _ordered(rows)
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_closed_loop(server: EmbeddedLab, tmp_path: Path, client: str) -> None:
     """Three workers on two connections: each sends when it has its answer and has thought, until the window ends."""

@@ -123,7 +123,7 @@ def test_where_the_wait_for_a_thread_is_counted_is_said(tmp_path):
     """A reader of the execution models learns why mean waits of threads and executor must not be compared."""
     text = section(built("execution-models", tmp_path, runs_of("execution-models")))
     assert "waits for a free thread, and starts in it: that wait is scheduling delay" in text
-    assert "Mean acquisition waits of clients differ by where that is counted" in text
+    assert "With psycopg-threads and psycopg-executor the wait for a free thread is scheduling delay" in text
 
 
 def test_a_number_of_one_reads_well(tmp_path):

@@ -59,6 +59,10 @@ class Used:
         """Return its total."""
         return 100 * S
 
+    def pids(self) -> list[int]:
+        """Return no process."""
+        return []
+
 
 def test_what_a_side_used_before_hides_nobody() -> None:
     """The generator's group lives longer than a cell: its total is no CPU of ours in the moment it is looked at."""
@@ -120,6 +124,20 @@ def test_many_runnable_processes_are_a_crowd(looked: list[object]) -> None:
     with pytest.raises(SafetyStop, match=r"99 processes are runnable .* during the warm-up; the busiest"):
         guard.check("the warm-up")
     assert len(looked) == 1
+
+
+def test_threads_and_sessions_of_the_cell_are_no_crowd(looked: list[object]) -> None:
+    """Four thousand threads of the load generator may all be runnable: what is beyond them and the limit counts."""
+    guard = Host([CALM, replace(CALM, runnable=4010), replace(CALM, runnable=4010, at_ns=3 * S)])
+    guard.look()
+    guard.count_too(Used(), 4009)  # type: ignore[arg-type]
+    guard.look()
+    guard.check("the measurement")
+    guard = Host([replace(CALM, runnable=4030), replace(CALM, runnable=4030, at_ns=3 * S)])
+    guard.count_too(Used(), 4009)  # type: ignore[arg-type]
+    guard.look()
+    with pytest.raises(SafetyStop, match=r"4030 .* \(allowed 16, safety.runnable_per_cpu and 4009 .* cell's own\)"):
+        guard.check("the measurement")
 
 
 def test_waiting_says_for_what_and_how_long_at_most(looked: list[object]) -> None:

@@ -11,20 +11,20 @@ from support.columns import MS, Ints, every, fail, served
 
 from poollab.data.schemas import SAMPLES
 from poollab.load.rows import ABSENT, ACQUIRE_TIMEOUT, ERROR, QUERY_TIMEOUT, UNFINISHED
-from poollab.run import validity
+from poollab.run import plausible, validity
 from poollab.run.overload import backlog_grows, in_flight_at_arrivals
 from poollab.run.validity import Ends, HostUse, Shape, Verdict
 
 CLEAN = Ends(
-    pool_size=3,
-    connections=3,
-    sessions_before=3,
-    sessions_after=3,
+    pool_size=400,
+    connections=400,
+    sessions_before=400,
+    sessions_after=400,
     new_connections=0,
-    reachable=3,
+    reachable=400,
     warm_up_drained=True,
     finished=True,
-    expected=3,
+    expected=400,
 )
 
 
@@ -138,6 +138,24 @@ def test_queues_that_empty_do_not_count(shape: str) -> None:
     assert _judge(columns).status == "ok"
 
 
+def test_a_wait_that_was_not_taken_at_the_pool() -> None:
+    """A timer around something that hands out no connection shows as more of them held at once than there are."""
+    columns = served(every(10 * MS, 1000), trip=29 * MS)
+    assert plausible.most_at_once(columns) == 3
+    assert _judge(columns).status == "ok"
+    found = _judge(served(every(10 * MS, 1000), trip=200 * MS), ends=replace(CLEAN, expected=3))
+    assert "unclean" in found.status.split("+")
+    assert "implausible: 20 requests held a connection at once, and there are 3" in found.reasons
+
+
+def test_a_connection_that_is_handed_on_is_not_held_twice() -> None:
+    """The next request may take a connection in the nanosecond in which its result was there."""
+    columns = served(every(10 * MS, 1000), trip=10 * MS)
+    assert plausible.most_at_once(columns) == 1
+    fail(columns, slice(0, 1000), QUERY_TIMEOUT, "result")
+    assert plausible.most_at_once(columns) == 0
+
+
 def test_in_flight_by_hand() -> None:
     """At each arrival the earlier requests that have not ended are counted; one that never ends counts for ever."""
     columns = served(np.array([0, 10, 20, 30]), trip=np.array([15, 100, 5, 1]), release=0)
@@ -201,11 +219,11 @@ def test_a_counter_that_is_missing_makes_no_busy_host() -> None:
 
 
 UNCLEAN: list[tuple[dict[str, Any], str]] = [
-    ({"connections": 2}, "the pool holds 2 connections, expected 3"),
-    ({"sessions_before": 4}, "4 server sessions before the run, expected 3"),
-    ({"sessions_after": 2}, "2 server sessions after the run, expected 3"),
+    ({"connections": 399}, "the pool holds 399 connections, expected 400"),
+    ({"sessions_before": 401}, "401 server sessions before the run, expected 400"),
+    ({"sessions_after": 399}, "399 server sessions after the run, expected 400"),
     ({"new_connections": 1}, "1 connections were made inside the window"),
-    ({"reachable": 2}, "2 connections could be taken at the end, expected 3"),
+    ({"reachable": 399}, "399 connections could be taken at the end, expected 400"),
     ({"warm_up_drained": False}, "the warm-up did not drain"),
     ({"finished": False}, "requests were still under way when the drain ended"),
 ]
@@ -239,7 +257,9 @@ def test_ends_are_read_from_the_rows() -> None:
     columns["backend"][7] = 999
     facts = {"backends": [100, 101, 102], "reachable": 3, "warm_up_drained": True, "finished": True, "exhausted": False}
     spec = {"pool": {"size": 3}, "processes": 1, "steps": [{"do": "query"}]}
-    assert validity.ends_of(spec, columns, facts, (3, 3)) == replace(CLEAN, new_connections=1)
+    three = dict.fromkeys(("pool_size", "connections", "sessions_before", "sessions_after"), 3)
+    want = replace(CLEAN, **three, reachable=3, expected=3, new_connections=1)  # type: ignore[arg-type]
+    assert validity.ends_of(spec, columns, facts, (3, 3)) == want
 
 
 def test_sessions_of_several_processes_add_up() -> None:

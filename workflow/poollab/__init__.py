@@ -10,4 +10,5 @@ __version__ = "0.1.0"
 #: results of another method are refused, never averaged in.
 #: 1  first method: five stamps, zero at the first scheduled arrival, counters from zero to the last release.
 #: 2  every row of an answer is taken, not only the first; the measuring process names zero for all generator processes.
-METHOD_VERSION = 2
+#: 3  a request of psycopg-executor starts in its thread: the wait for a free one is no wait for a connection.
+METHOD_VERSION = 3

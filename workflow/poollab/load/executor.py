@@ -22,9 +22,9 @@ class ExecutorEngine(LoopEngine):
     """
     An event loop above a blocking client.
 
-    A request starts on the loop. Everything from taking the connection to giving it back is one call in a
-    thread, so its wait for a free thread is part of the acquisition wait, and its way back to the loop part
-    of the release: that is what the caller sees.
+    Everything from taking the connection to giving it back is one call in a thread. A request starts when it has
+    one: its wait for a free thread is no wait for a connection, and is counted as scheduling delay, as with
+    `psycopg-threads`. Its way back to the loop is part of the release: that is what the caller sees.
     """
 
     def __init__(
@@ -53,9 +53,16 @@ class ExecutorEngine(LoopEngine):
 
     def _maker(self, rows: Rows, steps: Steps) -> Maker:
         released, clock, run, executor = rows.released, time.monotonic_ns, self._loop.run_in_executor, self._executor
-        in_thread = blocking.held(self._blocking, rows, steps, self._in_thread) if steps.inside else _nothing
+        held = blocking.held(self._blocking, rows, steps, self._in_thread) if steps.inside else _nothing
+        # With steps before the connection a request has started long ago: the wait for a thread then counts with them.
+        begun = rows.asked if steps.before else rows.started
+
+        def in_thread(number: int) -> bool:
+            begun[number] = clock()
+            return held(number)
 
         async def hold(number: int) -> bool:
+            begun[number] = ABSENT
             call: Awaitable[bool] = run(executor, in_thread, number)
             well = await call
             if released[number] != ABSENT:

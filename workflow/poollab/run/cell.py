@@ -127,7 +127,7 @@ def observe(
         caps = {"database": database_caps, "load_generator": process.caps}
         observed = Observed(spec, stimulus, caps, Sampler(lab.database_counters(), process.counters))
         if guard is not None:
-            guard.count_too(process.counters)
+            guard.count_too(process.counters, own_tasks(plan.settings["arm"]))
         _converse(lab, plan, dialogue, observed, guard.check if guard else lambda _: None)
         if facts:
             observed.facts = gather.facts(scratch, spec)
@@ -136,6 +136,11 @@ def observe(
         if process is not None:
             process.stop()
         dialogue.close()
+
+
+def own_tasks(arm: Mapping[str, Any]) -> int:
+    """Return how many threads and processes of ours can be runnable at once: sessions, workers, and what leads them."""
+    return int(arm["processes"] * (arm["size"] + (arm.get("threads") or 0) + (arm.get("executor") or 0) + 1))
 
 
 def _converse(lab: Lab, plan: Plan, dialogue: Chorus, observed: Observed, check: Callable[[str], None]) -> None:

@@ -65,15 +65,17 @@ class Guard:
         self._host = Host()
         self._thermal = thermal_files()
         self._readings: deque[Reading] = deque()
+        self._own_tasks = 0
         self.waited_s = 0.0
 
-    def count_too(self, side: CounterSource) -> None:
+    def count_too(self, side: CounterSource, tasks: int = 0) -> None:
         """
-        Count a side as ours from here on.
+        Count a side as ours from here on, and allow so many runnable threads and processes of our own.
 
         Its total may come from many cells; beside readings without it, others would seem to use nothing.
         """
         self.ours.append(side)
+        self._own_tasks += tasks
         self._readings.clear()
 
     def look(self) -> None:
@@ -117,9 +119,12 @@ class Guard:
                 f"(allowed {limits.other_cpu * self._cpus:.2f}, safety.other_cpu = {limits.other_cpu:g})"
             )
         runnable = sum(r.runnable for r in self._readings) / len(self._readings)
-        most = limits.runnable_per_cpu * self._cpus
+        # Which of the runnable ones are ours is dear to find out, and how many of them ours can be is known.
+        most = limits.runnable_per_cpu * self._cpus + self._own_tasks
         if runnable > most:
-            return f"{runnable:.0f} processes are runnable (allowed {most:g}, safety.runnable_per_cpu)"
+            own = f" and {self._own_tasks} that are this cell's own" if self._own_tasks else ""
+            allowed = f"allowed {limits.runnable_per_cpu * self._cpus:g}, safety.runnable_per_cpu{own}"
+            return f"{runnable:.0f} processes are runnable ({allowed})"
         return None
 
     def _stolen(self, over_s: float) -> str | None:

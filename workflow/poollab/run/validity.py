@@ -17,7 +17,7 @@ import pyarrow as pa
 from poollab.load import arrivals
 from poollab.load.rows import ABSENT, OK
 from poollab.quantiles import nearest_rank
-from poollab.run import overload
+from poollab.run import overload, plausible
 
 Ints = npt.NDArray[np.int64]
 
@@ -71,7 +71,7 @@ class Shape:
     parts: npt.NDArray[np.int16] | None = None
     """Stretches of a roughly constant rate: the steps, or tenths of a ramp; None: the whole window is one."""
     threads: int | None = None
-    """Worker threads of each process, where a request needs one."""
+    """Worker threads of each process (or of its executor), where a request needs one."""
 
 
 def shape_of(settings: Mapping[str, Any], columns: Mapping[str, Ints]) -> Shape:
@@ -88,7 +88,7 @@ def shape_of(settings: Mapping[str, Any], columns: Mapping[str, Ints]) -> Shape:
         own_work=any("compute" in step for step in settings["workload"]["request"]),
         steps=steps,
         parts=parts,
-        threads=settings["arm"].get("threads"),
+        threads=settings["arm"].get("threads") or settings["arm"].get("executor"),
     )
 
 
@@ -144,6 +144,8 @@ def judge(
     lateness = first_lateness_p99(columns)
     found = [*_late(columns, lateness, shape), *overload.found(columns, window_s, shape)]
     found += [*busy(host or HostUse(), limits), *_errors(columns, allowed_errors), *_unclean(ends)]
+    if (odd := plausible.fault(columns, ends.expected)) is not None:
+        found.append(("unclean", odd))
     words = dict.fromkeys(word for word, _ in found)
     return Verdict("+".join(words) or "ok", "; ".join(text for _, text in found), lateness)
 

@@ -12,7 +12,7 @@ from poollab.stats.groups import ArmRuns, Group
 Row = dict[str, Any]
 #: A run's percentile is plain with so many requests beyond it.
 SUPPORT: Final = 10
-THREADS: Final = "psycopg-threads"
+IN_THREADS: Final = ("psycopg-threads", "psycopg-executor")
 #: A generator whose own delay is more than this share of the overall time is seen in it.
 OWN_SHARE: Final = 0.1
 #: Two clusters of runs: the gap between them is so many times the larger spread within.
@@ -115,7 +115,7 @@ def _late(group: Group) -> list[Row]:
     shares = {
         _arm(group, arm): float(np.mean([r["scheduling_delay_mean_ns"] / r["overall_mean_ns"] for r in arm.ok]))
         for arm in group.arms
-        if arm.ok and all(r.get("overall_mean_ns") and r.get("client") != THREADS for r in arm.ok)
+        if arm.ok and all(r.get("overall_mean_ns") and r.get("client") not in IN_THREADS for r in arm.ok)
     }
     large = {name: value for name, value in shares.items() if value > OWN_SHARE}
     if not large:

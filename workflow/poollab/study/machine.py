@@ -21,7 +21,7 @@ class Safety(Part):
     other_cpu: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.25
     """CPU that all but our two sides may take, as a share of all CPUs; a run above half of it is marked host-busy."""
     runnable_per_cpu: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 8.0
-    """Runnable processes per CPU on average, our own included."""
+    """Runnable processes per CPU on average, beyond the sessions and threads that a cell itself has."""
     steal: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.10
     """CPU time that the hypervisor may withhold, as a share of all CPUs; a run above half of it is marked host-busy."""
     min_available_mib: Annotated[int, Field(ge=0, le=1_048_576)] = 128

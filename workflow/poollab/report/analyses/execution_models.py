@@ -144,9 +144,10 @@ def _limitations(found: Row) -> list[str]:
             "are not compared."
         ),
         (
-            "With psycopg-threads the wait for a free thread is scheduling delay, with psycopg-executor it is part of "
-            "the acquisition wait. Mean acquisition waits of clients differ by where that is counted and must not be "
-            "set beside each other, wherever this report or its data show them; times from the scheduled moment may."
+            "With psycopg-threads and psycopg-executor the wait for a free thread is scheduling delay, and coroutines "
+            "have none: their requests wait in the pool instead. Mean acquisition waits of clients differ by that and "
+            "must not be set beside each other, wherever this report or its data show them; times from the scheduled "
+            "moment may."
         ),
     ]
     statuses = sorted({s for row in found["beside"] for s in row["statuses"] if s != "ok"})
