@@ -1,6 +1,7 @@
 """Render results into one HTML report: `render_html.py RESULTS TEMPLATES OUT [--pdf]`."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from poollab.session.entry import entry
 
 def main() -> None:
     """Read the arguments and render."""
+    from poollab.data import sums
     from poollab.report import html
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -20,6 +22,7 @@ def main() -> None:
     parser.add_argument("--pdf", action="store_true", help="report.pdf will lie beside it; link it")
     args = parser.parse_args()
     html.render(args.results, args.templates, args.out, args.pdf)
+    sums.note(args.results, "html", [os.path.relpath(args.out, args.results)])
 
 
 if __name__ == "__main__":

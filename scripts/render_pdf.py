@@ -1,6 +1,7 @@
 """Render results into a PDF report: `render_pdf.py RESULTS TEMPLATES OUT`."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from poollab.session.entry import entry
 
 def main() -> None:
     """Read the arguments and render."""
+    from poollab.data import sums
     from poollab.report import pdf
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -19,6 +21,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="PDF file to write")
     args = parser.parse_args()
     pdf.render(args.results, args.templates, args.out)
+    sums.note(args.results, "pdf", [os.path.relpath(args.out, args.results)])
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from poollab.lab.embedded import EmbeddedLab
 from poollab.run import benchmark
 from poollab.run.cell import Plan, about
 from poollab.session import plan_file
+from poollab.stats import reuse
 from poollab.stats.rows import Rows
-from poollab.stats.speedup import reuse_order
 from poollab.study.files import parse
 from poollab.study.model import Study
 
@@ -84,7 +84,8 @@ def test_each_implementation_runs_as_itself(
     assert len(rows) == 100
     assert rows.closed.all()
     assert sorted(set(rows.step.tolist())) == [1, 2]
-    order = reuse_order(rows.connection.astype(np.int64), rows.acquired_ns, rows.released_ns, 4)
+    stamps = rows.asking_ns, rows.acquired_ns, rows.released_ns
+    order = reuse.order(rows.connection.astype(np.int64), *stamps, 4)
     assert max(order, key=lambda key: order[key]) == ("newest" if newest else "oldest")
     # Iterations hold their check-outs: nothing of a row lies outside its iteration's time.
     inside = times[~times["warm_up"]]
@@ -108,6 +109,20 @@ def test_cold_start_makes_one_connection_for_each_caller(lab: EmbeddedLab, tmp_p
         assert mine.acquired_ns.max() <= mine.result_ns.min()
 
 
+@pytest.mark.parametrize("client", ["asyncpg", "psycopg-async", "psycopg-threads"])
+def test_a_least_size_is_there_before_the_callers(
+    lab: EmbeddedLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    """A cold start of a pool with two connections from the start makes two fewer of them inside the clock."""
+    monkeypatch.setitem(ARMS, client, {**ARMS[client], "min_size": 2})
+    kind = {name: kind for name, kind, *_ in CLIENTS}[client]
+    row = {"family": "cold-start-ramp", "mode": kind, "callers": 6, "pool": 8, "iterations": 2}
+    record, _, times = run(lab, tmp_path, row, client)
+    assert times["connects"].tolist() == [4, 4, 4]
+    assert record["benchmark"]["connects"] == 18
+    assert record["benchmark"]["implementations"][kind]["settings"]["min_size"] == 2
+
+
 def test_both_sides_are_kept_to_cpus_of_their_own(lab: EmbeddedLab, tmp_path: Path) -> None:
     """Server and client use disjoint CPUs where there are two, and the record says which; with one it says so too."""
     row = {"family": "rapid-fire", "callers": 2, "pool": 2, "iterations": 1}
@@ -125,6 +140,7 @@ def test_a_mixed_row_runs_a_pool_of_either_kind(lab: EmbeddedLab, tmp_path: Path
     record, rows, _ = run(lab, tmp_path, row, "asyncpg")
     ran = {kind: proof["class_name"] for kind, proof in record["benchmark"]["implementations"].items()}
     assert ran == {"async": "Pool", "sync": "QueuePool"}
+    assert "implausible" not in record["reasons"]
     assert record["sessions_before"] == 6
     assert len(rows) == 4 * 5 * 2
 
@@ -140,3 +156,40 @@ def test_without_reset_a_release_costs_no_round_trip(lab: EmbeddedLab, tmp_path:
         rows = Rows.of(store.read_parquet(out / "requests.parquet", REQUESTS, **about(cell)))
         medians[reset] = float(np.median(rows.released_ns - rows.result_ns))
     assert medians[False] < 0.5 * medians[True]
+
+
+@pytest.mark.parametrize(
+    ("client", "asked", "said"),
+    [
+        ("asyncpg", {"check": True}, {"check": True, "reset": True, "min_size": 2, "max_size": 2}),
+        ("psycopg-async", {"reset": True}, {"check": False, "reset": True, "min_size": 2, "max_size": 2}),
+        ("psycopg-threads", {"reset": True, "check": True}, {"check": True, "reset": True, "max_size": 2}),
+        ("sqlalchemy-threads", {"check": True}, {"pre_ping": True, "reset_on_return": "reset_rollback"}),
+        ("sqlalchemy-threads", {"lifo": True}, {"pre_ping": False, "use_lifo": True, "pool_size": 2}),
+    ],
+)
+def test_settings_are_read_back_from_the_pool(
+    lab: EmbeddedLab, tmp_path: Path, client: str, asked: dict[str, Any], said: dict[str, Any]
+) -> None:
+    """What an arm asks for is what its pool says of itself, and every check-out ends ok with it."""
+    kind = {name: kind for name, kind, *_ in CLIENTS}[client]
+    cell = plan({"family": "steady-state", "mode": kind, "callers": 3, "pool": 2, "operations": 20}, client)
+    cell.settings["arm"].update(asked)
+    record = benchmark.measure(lab, cell, tmp_path, 1, labs.guard(lab), enforced=labs.capped(lab))
+    settings = record["benchmark"]["implementations"][kind]["settings"]
+    assert {name: settings[name] for name in said} == said
+    rows = Rows.of(store.read_parquet(tmp_path / "requests.parquet", REQUESTS, **about(cell)))
+    assert rows.ok.all()
+    assert (record["finished"], record["warm_up_drained"], record["connections"]) == (True, True, 2)
+
+
+@pytest.mark.parametrize(("client", "kind"), [(name, kind) for name, kind, *_ in CLIENTS])
+def test_a_check_out_is_due_when_its_wave_begins(lab: EmbeddedLab, tmp_path: Path, client: str, kind: str) -> None:
+    """Callers that the loop or the lock lets run one after another have waited since the iteration began."""
+    row = {"family": "rapid-fire", "mode": kind, "callers": 8, "pool": 8, "operations": 5, "iterations": 2}
+    _, rows, times = run(lab, tmp_path, row, client)
+    for number, began in times.loc[~times["warm_up"], ["iteration", "began_ns"]].itertuples(index=False):
+        mine = rows.where(rows.step == number)
+        first = np.arange(len(mine)) % 5 == 0
+        assert set(mine.scheduled_ns[first]) == {began}
+        assert (mine.scheduled_ns[~first] == mine.released_ns[:-1][~first[1:]]).all()

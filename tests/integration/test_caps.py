@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from support import facts, labs, studies
 
-from poollab.errors import LabError, MeasurementError
-from poollab.lab import binaries, groups, machine, place, procs
-from poollab.lab.base import Caps
+from poollab.errors import LabError, MeasurementError, SafetyStop
+from poollab.lab import binaries, burn, groups, machine, place, procs
+from poollab.lab.base import Caps, Proof
 from poollab.lab.embedded import EmbeddedLab
 from poollab.run.cell import check_caps
 from poollab.session import provision
@@ -54,6 +54,43 @@ def test_a_burn_does_not_get_through(capped_lab: EmbeddedLab) -> None:
         assert 0.5 * cores < proof.burn_cores <= 1.05 * cores
         assert proof.burn_throttled is not None
         assert proof.burn_throttled > 0
+
+
+def _proven(lab: EmbeddedLab) -> tuple[Proof, Proof]:
+    """Burn as a study does, again where others on the test's machine leave too little CPU."""
+    try:
+        return provision._burnt(lab)
+    except SafetyStop as stop:
+        lab.set_caps(labs.HALF, labs.HALF)
+        pytest.skip(f"somebody else works on this machine: {stop}")
+
+
+@pytest.mark.skipif(burn.usable() < 2, reason="with one CPU no cap of a core and a half can be exceeded")
+def test_a_cap_just_below_the_machine_is_proven(capped_lab: EmbeddedLab) -> None:
+    """All but half a CPU beside an uncapped side, and caps that add up to the machine, are proven."""
+    cpus = burn.usable()
+    high, none = Caps(round((cpus - 0.5) * 10_000), 10_000, 256 * 2**20), Caps(None, 10_000, None)
+    capped_lab.set_caps(high, none)
+    database, generator = _proven(capped_lab)
+    assert database.enforced, database.note
+    assert database.burn_cores is not None
+    assert 0.5 < database.burn_cores <= 1.05 * (cpus - 0.5)
+    assert (generator.enforced, generator.burn_cores, generator.note) == (True, None, "no CPU cap asked for")
+    capped_lab.set_caps(high, high)
+    for proof in _proven(capped_lab):
+        assert proof.enforced, proof.note
+    capped_lab.set_caps(labs.HALF, labs.HALF)
+
+
+def test_a_cap_of_the_whole_machine_is_no_busy_host(capped_lab: EmbeddedLab) -> None:
+    """Nothing can exceed it: it is read back, says so, and provisioning goes on."""
+    whole = Caps(burn.usable() * 10_000, 10_000, None)
+    capped_lab.set_caps(whole, labs.HALF)
+    database, generator = _proven(capped_lab)
+    capped_lab.set_caps(labs.HALF, labs.HALF)
+    assert (database.enforced, database.burn_cores) == (True, None)
+    assert "read back, not burnt" in database.note
+    assert generator.enforced, generator.note
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,30 @@ def test_files_of_a_cell(server: EmbeddedLab, tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "requests.parquet").field("result_ns").type == "int64"
 
 
+def test_a_generator_killed_for_memory_is_called_so(capped_lab: EmbeddedLab, tmp_path: Path) -> None:
+    """A cap that no interpreter fits into ends with the key that raises it, and the next cell is measured."""
+    limits = {"load_generator.limits": {"cpus": 0.5, "period_ms": 10, "memory_mib": 16}}
+    plan = studies.one_cell(LIGHT, _every_ms(10), limits)
+    with pytest.raises(MeasurementError, match=r"for want of memory; raise load_generator\.limits\.memory_mib"):
+        labs.run(capped_lab, plan, tmp_path / "killed")
+    record, _ = labs.run(
+        capped_lab, studies.one_cell(LIGHT, _every_ms(10), {"windows.measure_s": 0.3}), tmp_path / "next"
+    )
+    capped_lab.set_caps(labs.HALF, labs.HALF)
+    assert labs.words(record) == set(), record["reasons"]
+
+
+def test_open_connections_are_a_series(capped_lab: EmbeddedLab, tmp_path: Path) -> None:
+    """Once a second the samples hold how many sessions the server has, as it shows them itself."""
+    capped_lab.set_caps(labs.HALF, labs.HALF)
+    plan = studies.one_cell(LIGHT, _every_ms(20), {"windows": {"warm_up_s": 0.3, "measure_s": 2.5}, "pools": [4]})
+    labs.run(capped_lab, plan, tmp_path)
+    samples = store.read_parquet(tmp_path / "samples.parquet", SAMPLES, **about(plan)).to_pandas()
+    assert set(samples["database_sessions"].dropna()) == {4}
+    assert samples["database_sessions"].notna().sum() == 3
+    assert (samples["database_inactive_file_bytes"] <= samples["database_memory_bytes"]).all()
+
+
 def test_bursts_use_distinct_connections(server: EmbeddedLab, tmp_path: Path) -> None:
     """Requests of one instant are served by different connections, and with a small pool the rest waits in turn."""
     plan = studies.one_cell(LIGHT, {"bursts": {"size": 6, "every_ms": 100}}, {"pools": [3], "windows.measure_s": 1})

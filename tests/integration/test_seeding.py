@@ -25,15 +25,29 @@ def test_rows_are_the_declared_ones(lab: EmbeddedLab) -> None:
     assert len({balance for _, balance, _ in rows}) == 2000
 
 
-def test_checksum_is_the_servers(lab: EmbeddedLab) -> None:
-    """Our checksum over all rows is what the server computes over its own."""
-    text = "SELECT md5(string_agg(format('%s|%s|%s;', id, balance, payload), '' ORDER BY id)) FROM pool_lab"
+BLOCKS = """
+SELECT md5(string_agg(part, '' ORDER BY block)) FROM (
+    SELECT (id - 1) / {0} AS block, md5(string_agg(format('%s|%s|%s;', id, balance, payload), '' ORDER BY id)) AS part
+    FROM pool_lab GROUP BY 1
+) AS blocks
+"""
+
+
+@pytest.mark.parametrize("block", [seeding.BLOCK, 700, 2000, 1])
+def test_checksum_is_the_servers(lab: EmbeddedLab, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Our checksum over all rows, block by block, is what the server computes over its own, wherever blocks end."""
+    monkeypatch.setattr(seeding, "BLOCK", block)
     with psycopg.connect(lab.admin_dsn(), autocommit=True) as connection:
-        (found,) = connection.execute(text).fetchone() or ("",)
+        (found,) = connection.execute(BLOCKS.format(block).encode()).fetchone() or ("",)
         proof = seeding.prove(connection, "pool_lab", 2000)
         (size,) = connection.execute("SELECT pg_total_relation_size('pool_lab')").fetchone() or (0,)
     assert found == seeding.checksum(2000)
     assert proof == {"rows": 2000, "checksum": found, "bytes": size}
+
+
+def test_no_text_holds_the_whole_table() -> None:
+    """A text ends at 1 GiB, so a block of the checksum stays far below it at the longest row there can be."""
+    assert len("{}|{}|{};".format(*seeding.row(2**31 - 1))) * seeding.BLOCK < 2**25
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_nothing_is_requested(opened, page_file):
 def test_figures_are_drawn(opened):
     """Each figure is decoded and has a size."""
     sizes = opened.evaluate("[...document.images].map(i => i.complete && i.naturalWidth)")
-    assert len(sizes) == 8
+    assert len(sizes) == 9
     assert all(size > 100 for size in sizes)
 
 

@@ -18,11 +18,14 @@ def kind(*left_out: str) -> ModuleType:
     return found
 
 
-def study(*, closed: bool = False, connections: bool = True, limits: tuple[str, ...] = ("",), lines: int = 1):
+def study(
+    *, closed: bool = False, connections: bool = True, limits: tuple[str, ...] = ("",), lines: int = 1, lags: int = 1
+):
     """What the rule looks at."""
     return {
         "groups": [{"closed": closed, "connections": connections, "limits": level} for level in limits],
         "timelines": [{}] * lines,
+        "lags": [{}] * lags,
     }
 
 
@@ -45,9 +48,10 @@ def test_order_is_that_of_the_question():
         (study(closed=True), {"quota", "answer", "tail", "delivered"}),
         (study(connections=False), {"quota", "wait", "time", "timeline", "limiter", "own"}),
         (study(lines=0), {"quota", "timeline"}),
-        (study(limits=(), lines=0), set(ALL) - ALWAYS),
+        (study(lags=0), {"quota", "lag"}),
+        (study(limits=(), lines=0, lags=0), set(ALL) - ALWAYS),
     ],
-    ids=["plain", "closed", "no connection", "no run to show", "nothing measured"],
+    ids=["plain", "closed", "no connection", "no run to show", "all kept their rate", "nothing measured"],
 )
 def test_sections_without_matter_are_left_out(context, gone):
     """A section whose question a study cannot ask is not there at all."""

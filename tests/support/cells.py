@@ -13,7 +13,7 @@ from poollab.stats.rows import ABSENT, Rows
 
 CAPS = {"quota_us": 5000, "period_us": 10_000, "memory_bytes": None}
 EMPTY = ("cpu_ns", "periods", "throttled", "throttled_ns", "memory_bytes", "anon_bytes", "file_bytes", "shmem_bytes",
-         "kernel_bytes", "oom_kills")  # fmt: skip
+         "kernel_bytes", "inactive_file_bytes", "oom_kills")  # fmt: skip
 
 
 def table(rows: Rows) -> pa.Table:

@@ -50,12 +50,12 @@ def results(folder: Path, times_ms: dict[str, list[list[float] | str]], model: d
 
 def _cell(out: Path, cell: str, row: str, arm: str, times: list[float] | str) -> dict[str, Any]:
     about = {"study": "s", "cell": cell, "settings": "hash"}
-    common = {"cell": cell, "workload": row, "arm": arm, "limits": "", "settings_hash": "hash"}
+    common = {"cell": cell, "workload": row, "arm": arm, "limits": "", "block": 1, "settings_hash": "hash"}
     if times == "not-needed":
         return {**common, "status": times, "files": {}}
     durations = [1.0] if isinstance(times, str) else times
     store.write_parquet(out / "iterations.parquet", _iterations(durations), **about)
-    store.write_parquet(out / "requests.parquet", _requests(len(durations)), **about)
+    store.write_parquet(out / "requests.parquet", requests(len(durations)), **about)
     cpus = {"database": [0], "load_generator": [1], "load_generator_read_back": [1], "note": ""}
     bench = {"implementations": {"async": PROOF}, "connects": 5, "cpus": cpus}
     return {
@@ -86,15 +86,19 @@ def _iterations(times: list[float]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=ITERATIONS)
 
 
-def _requests(iterations: int) -> pa.Table:
-    """Six check-outs for each iteration, one after another, which take the connections 0 and 1 in turn."""
+def requests(iterations: int, late_ns: int = 0, lasts_ns: int = 20) -> pa.Table:
+    """
+    Six check-outs for each iteration, one after another, which take the connections 0 and 1 in turn.
+
+    Each begins `late_ns` after it was due, and lasts `lasts_ns`.
+    """
     count = 6 * iterations
     at = np.arange(count, dtype=np.int64) * 100
     known = {
         "request": np.arange(count, dtype=np.int32),
-        **{f"{name}_ns": at + shift for name, shift in (("scheduled", 0), ("started", 0), ("acquired", 7))},
+        **{f"{name}_ns": at + shift for name, shift in (("scheduled", -late_ns), ("started", 0), ("acquired", 7))},
         "result_ns": at + 7,
-        "released_ns": at + 20,
+        "released_ns": at + lasts_ns,
         "status": pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), pa.array(list(STATUSES))),
         "connection": (np.arange(count) % 2).astype(np.int32),
         "closed": np.ones(count, dtype=bool),

@@ -54,8 +54,10 @@ def rows(
     )
 
 
-def closed_loop(workers: int, size: int, trip_ns: int, window_ns: int, *, spread: float = 0.0, seed: int = 1) -> Rows:
-    """Simulate workers in a loop without think time on a pool, first come first served; trips vary by `spread`."""
+def closed_loop(
+    workers: int, size: int, trip_ns: int, window_ns: int, *, spread: float = 0.0, seed: int = 1, think_ns: int = 0
+) -> Rows:
+    """Simulate workers in a loop on a pool, first come first served; trips vary by `spread`."""
     rng = np.random.default_rng(seed)
     asking, free = [(0, i) for i in range(workers)], [0] * size
     found: list[tuple[int, int, int]] = []
@@ -66,7 +68,7 @@ def closed_loop(workers: int, size: int, trip_ns: int, window_ns: int, *, spread
         begun = max(asked, heapq.heappop(free))
         trip = max(1, round(trip_ns * (1 + spread * rng.standard_normal())))
         heapq.heappush(free, begun + trip)
-        heapq.heappush(asking, (begun + trip, worker))
+        heapq.heappush(asking, (begun + trip + think_ns, worker))
         found.append((asked, begun - asked, trip))
     asked, wait, trip = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
     return rows(asked, wait=wait, trip=trip, release=0, closed=True)
@@ -138,7 +140,7 @@ def context(folder: Path, runs: list[SimulatedRun], model: Row | None = None, **
 
 
 def _row(run: SimulatedRun) -> Row:
-    observed = max(run.window_s, float(run.rows.end_ns[run.rows.ok].max()) / 1e9)
+    observed = max(run.window_s, float(run.rows.end_ns[run.rows.ok].max(initial=0)) / 1e9)
     values = requests.numbers(requests.Sample.of(run.rows, int(run.settings["arm"]["size"])))
     return {
         **{key: getattr(run, key) for key in ("cell", "workload", "arm", "limits", "repeat", "status")},
@@ -151,6 +153,7 @@ def _row(run: SimulatedRun) -> Row:
         "achieved_per_s": values["requests_ok"] / observed,
         **{f"{side}_cpu_cores": cores for side, cores in run.cpu.items()},
         "database_cap_cores": run.settings.get("cap_cores"),
+        "generator_cap_cores": run.settings.get("generator_cap_cores"),
     }
 
 

@@ -1,9 +1,10 @@
 """Simulated runs of the studies beyond pool size: what a test of an analysis or of its report is made from."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from support.simulated import MS, Row, SimulatedRun, closed_loop, rows, settings
+from support.simulated import MS, SimulatedRun, closed_loop, rows, settings
 
 from poollab.stats import theory
 from poollab.stats.rows import ABSENT, Rows
@@ -24,11 +25,36 @@ HOLD = 2 * MS
 CLIENTS = ("psycopg-threads", "psycopg-executor", "psycopg-async", "asyncpg")
 
 
-def closed(workers: int, size: int, repeat: int = 1, *, trip: int = TRIP, **kw: Any) -> SimulatedRun:
+def closed(
+    workers: int,
+    size: int,
+    repeat: int = 1,
+    *,
+    trip: int = TRIP,
+    think_ms: float = 0.0,
+    client: str = "asyncpg",
+    **kw: Any,
+) -> SimulatedRun:
     """Simulate workers in a loop for two seconds."""
-    rows = closed_loop(workers, size, trip, 2000 * MS, spread=0.02, seed=repeat)
-    made = settings({"closed": {"workers": workers}}, SLEEP_3, {"size": size})
-    return SimulatedRun(f"c{workers}", f"pool-{size}", rows, made, repeat, window_s=2.0, **kw)
+    think = round(think_ms * MS)
+    rows = closed_loop(workers, size, trip, 2000 * MS, spread=0.02, seed=repeat, think_ns=think)
+    made = settings({"closed": {"workers": workers, "think_ms": think_ms}}, SLEEP_3, {"size": size}, client)
+    name = f"c{workers}-think" if think else f"c{workers}"
+    arm = f"pool-{size}" if client == "asyncpg" else f"{client}-{size}"
+    return SimulatedRun(name, arm, rows, made, repeat, window_s=2.0, **kw)
+
+
+def in_thread(run: SimulatedRun) -> SimulatedRun:
+    """Let every request of a run start when it has its connection, as one does that waits for a thread of a pool."""
+    run.rows = replace(run.rows, started_ns=run.rows.acquired_ns.copy())
+    run.settings["client"] = "psycopg-executor"
+    return run
+
+
+def failing(run: SimulatedRun, count: int) -> SimulatedRun:
+    """Let the last so many requests of a run end with an error."""
+    run.rows.status[len(run.rows) - count :] = 1
+    return run
 
 
 def stepped(
@@ -66,33 +92,34 @@ def held(hold_ms: int, repeat: int) -> SimulatedRun:
     return SimulatedRun(f"hold-{hold_ms}ms", "pool-3", found, made, repeat, window_s=10.0)
 
 
-def batch(client: str, size: int, repeat: int, factor: float = 1.0) -> SimulatedRun:
-    """Simulate 600 queries of 6 ms at once on a pool."""
+def batch(client: str, size: int, repeat: int, factor: float = 1.0, *, arm: str = "", **settings_: Any) -> SimulatedRun:
+    """Simulate 600 queries of 6 ms at once on a pool; other settings of the arm may be named."""
     due = np.zeros(600, dtype=np.int64)
     trip = round(6 * MS * factor)
     wait = theory.replay(due, np.full(600, trip), size)
-    made = settings({"batch": {"size": 600}}, SLEEP_5, {"size": size}, client)
+    made = settings({"batch": {"size": 600}}, SLEEP_5, {"size": size, **settings_}, client)
     found = rows(due, wait=wait, trip=trip, release=0)
-    return SimulatedRun("pool-ceiling", f"{client}-{size}", found, made, repeat, window_s=6.0)
+    return SimulatedRun("pool-ceiling", arm or f"{client}-{size}", found, made, repeat, window_s=6.0)
 
 
-def loop(client: str, trip: int, repeat: int) -> SimulatedRun:
+def loop(client: str, trip: int, repeat: int, *, late: int = 0, arm: str = "") -> SimulatedRun:
     """Simulate one operation after another."""
     due = np.arange(0, 1000 * MS, 2 * trip, dtype=np.int64)
     made = settings({"closed": {"workers": 1}}, ONE, {"size": 1}, client)
-    found = rows(due, trip=trip + 100 * repeat, release=trip // 10, closed=True)
-    return SimulatedRun("select-1", f"{client}-1", found, made, repeat, window_s=1.0)
+    found = rows(due, late=late, trip=trip + 100 * repeat, release=trip // 10, closed=True)
+    return SimulatedRun("select-1", arm or f"{client}-1", found, made, repeat, window_s=1.0)
 
 
-def wait(client: str, extra_ms: float, memory: Row, repeat: int, *, traced: bool = False) -> SimulatedRun:
+def wait(
+    client: str, extra_ms: float, memory: Any, repeat: int, *, traced: bool = False, size: int = 8, name: str = ""
+) -> SimulatedRun:
     """Simulate 4,000 waits of 200 ms without a connection."""
     found = without_connection(np.zeros(4000, dtype=np.int64), round((200 + extra_ms) * MS))
-    made = settings({"batch": {"size": 4000}}, WAIT, {"size": 8}, client)
+    made = settings({"batch": {"size": 4000}}, WAIT, {"size": size}, client)
     made["workload"]["trace_memory"] = traced
-    name = "waits-traced" if traced else "waits"
     return SimulatedRun(
-        name,
-        f"{client}-8",
+        name or ("waits-traced" if traced else "waits"),
+        f"{client}-{size}",
         found,
         made,
         repeat,
@@ -110,9 +137,11 @@ def without_connection(due: np.ndarray, took: Any) -> Rows:
     return found
 
 
-def beside(client: str, repeat: int, *, late: Any, trip: Any, compute_in: str = "caller") -> SimulatedRun:
+def beside(
+    client: str, repeat: int, *, late: Any, trip: Any, compute_in: str = "caller", size: int = 8
+) -> SimulatedRun:
     """Return 240 requests, one every 2 ms, each late and slow as said."""
     found = rows(np.arange(240, dtype=np.int64) * 2 * MS, late=late, trip=trip + 1000 * repeat, release=0)
-    made = settings({"uniform": {"every_ms": 2.0}}, BLOCK, {"size": 8, "compute_in": compute_in}, client)
-    arm = f"{client}-8{'-processes' if compute_in == 'processes' else ''}"
+    made = settings({"uniform": {"every_ms": 2.0}}, BLOCK, {"size": size, "compute_in": compute_in}, client)
+    arm = f"{client}-{size}{'-processes' if compute_in == 'processes' else ''}"
     return SimulatedRun("one-block", arm, found, made, repeat, window_s=0.48, status="overloaded")

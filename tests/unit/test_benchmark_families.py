@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -277,3 +278,65 @@ def test_a_failed_release_is_an_error_and_no_timeout() -> None:
     stamps.settle()
     assert (stamps.status[0], stamps.errors[0]) == (ERROR, "ConnectionError: the server is gone")
     assert stamps.released[0] == ABSENT
+
+
+@pytest.mark.parametrize("mode", ["async", "sync"])
+def test_first_check_outs_are_due_when_their_wave_begins(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However late a task or a thread comes to run: its first check-out was due with all others of its wave."""
+    told = row("bursty-waves", mode=mode, callers=3, operations=2, iterations=1)
+    done, _ = course(tmp_path, monkeypatch, told)
+    stamps, began = done.stamps, {it["iteration"]: it["began_ns"] for it in done.iterations}
+    for number in range(2):
+        waves = done.waves(number)
+        due = [{stamps.scheduled[first] for first, _ in wave} for wave in waves]
+        assert [len(times) for times in due] == [1] * 5
+        starts = [times.pop() for times in due]
+        assert starts[0] == began[number]
+        assert all(later - earlier >= 10_000_000 for earlier, later in pairwise(starts))
+        for wave, start in zip(waves, starts, strict=True):
+            assert all(stamps.started[first] >= start for first, _ in wave)
+            assert all(stamps.scheduled[first + 1] == ABSENT for first, _ in wave)
+
+
+@pytest.mark.parametrize(("callers", "pool", "threads"), [(2, 4, 8), (1, 1, 2), (6, 4, 12)])
+def test_exhaustion_has_a_thread_for_each_caller(
+    callers: int, pool: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice as many callers as connections ask at once, and none of them waits for a thread instead."""
+    made: list[int] = []
+
+    def started(count: int) -> Any:
+        made.append(count)
+        return whole(count)
+
+    whole = runner.started_threads
+    monkeypatch.setattr(runner, "started_threads", started)
+    told = {**row("exhaustion-recovery", mode="sync", callers=callers, pool=pool), "iterations": 1}
+    monkeypatch.setattr(time, "sleep", lambda _s: None)
+    _ = course(tmp_path, monkeypatch, told)
+    assert made == [threads]
+
+
+@pytest.mark.parametrize(
+    ("pool", "holds_ms", "expected_ms"),
+    [
+        (4, [[30], [10], [20]], 30),
+        (4, [[30, 5], [10, 40], [20]], 50),
+        (1, [[30], [10], [20]], 60),
+        (2, [[30], [10], [20]], 30),
+        (2, [[10, 10], [30], [5]], 30),
+    ],
+)
+def test_holds_take_their_time_where_connections_lack(pool: int, holds_ms: list[list[int]], expected_ms: int) -> None:
+    """An iteration cannot be shorter than its holds in the order in which callers get a connection."""
+    wave = [tuple((0, hold * 1_000_000) for hold in caller) for caller in holds_ms]
+    made = work.Work(work.SHAPES["random-hold"], [[wave]], "")
+    assert made.unhurried_ns(0, pool) == expected_ms * 1_000_000
+
+
+def test_pauses_between_waves_take_their_time() -> None:
+    """Five waves have four pauses of 10 ms, which no pool can shorten; a family without either has nothing."""
+    assert work.draw(row("bursty-waves"), "x").unhurried_ns(0, 4) == 40_000_000
+    assert work.draw(row("rapid-fire"), "x").unhurried_ns(0, 4) == 0

@@ -135,6 +135,21 @@ def test_pairs_and_confirmation_are_no_part_of_a_cells_identity(tmp_path: Path) 
             {"workloads": {"w": {"sql": "SELECT 1", "benchmark": {"family": "rapid-fire", "pool": 5}}}},
             ("workloads.w.sql: stands beside benchmark",),
         ),
+        (
+            {"arms": {**BASE["arms"], "a": {"client": "psycopg-async", "size": 50, "min_size": 5}}},
+            ("arms.a.min_size: no row is of cold-start-ramp",),
+        ),
+        (
+            {
+                "arms": {**BASE["arms"], "a": {"client": "psycopg-async", "size": 50, "min_size": 5}},
+                "workloads": {"w": {"benchmark": {"family": "cold-start-ramp", "callers": 2, "pool": 4}}},
+            },
+            ("workloads.w.benchmark.pool = 4: arms.a.min_size is 5; lower it to at most 4",),
+        ),
+        (
+            {"arms": {**BASE["arms"], "d": {"client": "sqlalchemy-threads", "size": 50, "min_size": 5}}},
+            ("arms.d.min_size: sqlalchemy-threads has no such setting",),
+        ),
     ],
 )
 def test_faults_are_said_with_path_and_way_out(tmp_path: Path, changes: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -159,12 +174,31 @@ def test_a_row_must_fit_its_family(tmp_path: Path, row: dict[str, Any], words: s
     assert words in said(tmp_path, workloads={"w": {"benchmark": {"pool": 50, **row}}})
 
 
+def test_resets_and_checks_are_settings_of_every_pool_that_has_them(tmp_path: Path) -> None:
+    """A benchmark may ask psycopg's pools to reset and any pool to check; the row's identity holds what it asks."""
+    arms = {label: {**arm, "check": True} for label, arm in BASE["arms"].items()}
+    arms |= {label: {**arms[label], "reset": True} for label in ("a", "c")}
+    made = study(tmp_path, arms=arms)
+    assert [made.arm_map[label].check for label in "abcd"] == [True] * 4
+    assert "arms.d.reset: sqlalchemy-threads has no such setting" in said(
+        tmp_path, arms={**arms, "d": {**arms["d"], "reset": True}}
+    )
+
+
 def test_other_studies_use_nothing_of_benchmarks(tmp_path: Path) -> None:
     """A client that only benchmarks can drive is refused where requests are sent by a schedule."""
     text = said(
         tmp_path,
+        arms={
+            **BASE["arms"],
+            "b": {"client": "asyncpg", "size": 50, "min_size": 1, "check": True},
+            "c": {"client": "psycopg-threads", "size": 50, "reset": True},
+        },
         workloads={"w": {"sql": "SELECT 1", "arrivals": {"uniform": {"every_ms": 5}}}},
     )
+    assert "arms.b.min_size: belongs to benchmarks (cold-start-ramp)" in text
+    assert "arms.b.check: asyncpg has no such setting outside benchmarks; remove it, or take one of: psycopg" in text
+    assert "arms.c.reset: psycopg-threads has no such setting outside benchmarks; remove it, or take one of" in text
     assert "pairs: belongs to a study whose workloads are benchmarks" in text
     assert "arms.d.client = sqlalchemy-threads: serves benchmarks only" in text
     assert "analysis = pool-implementations: compares benchmarks" in text

@@ -30,12 +30,12 @@ def session(**model: Any) -> dict[str, Any]:
     return {"study": {"model": {**MODEL, **model}}, "cells": cells}
 
 
-def measured(paths: Paths, cell: str, mean_ns: float, status: str = "ok", sha: str = "1") -> None:
+def measured(paths: Paths, cell: str, mean_ns: float, status: str = "ok", sha: str = "1", block: int = 1) -> None:
     """Leave the record of a measured first pass, with one file whose checksum is `sha`."""
     record = {
         "study": "s",
         "cell": cell,
-        "block": 1,
+        "block": block,
         "status": status,
         "settings": SETTINGS,
         "settings_hash": "hash",
@@ -83,6 +83,14 @@ def test_a_first_pass_that_does_not_count_decides_nothing(tmp_path: Path) -> Non
     measured(paths, "row.a.r1", 100.0)
     measured(paths, "row.b.r1", 100.0, status="errors")
     assert confirm.not_needed(paths, session(), plan("a", 2), 1) is None
+
+
+def test_a_first_pass_of_two_blocks_decides_nothing(tmp_path: Path) -> None:
+    """Times that two servers gave are no comparison, so that equal ones are no reason to leave the others out."""
+    paths = Paths(tmp_path)
+    measured(paths, "row.a.r1", 100.0, block=1)
+    measured(paths, "row.b.r1", 100.0, block=2)
+    assert confirm.not_needed(paths, session(), plan("a", 2), 2) is None
 
 
 def test_a_decision_falls_with_the_pass_it_was_made_on(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ V1 = Counters(
     file_bytes=4_141_056,
     shmem_bytes=4_001_792,
     kernel_bytes=253_952,
+    inactive_file_bytes=40_960,
     oom_kills=0,
 )
 V2 = Counters(
@@ -34,6 +35,7 @@ V2 = Counters(
     file_bytes=91_140_096,
     shmem_bytes=67_108_864,
     kernel_bytes=5_816_320,
+    inactive_file_bytes=11_743_232,
     oom_kills=2,
 )
 RECORDED = {1: ("cgroup_v1", V1), 2: ("cgroup_v2", V2)}
@@ -43,14 +45,14 @@ FILES = {
         "cpuacct.usage": ["cpu_ns"],
         "cpu.stat": ["periods", "throttled", "throttled_ns"],
         "memory.usage_in_bytes": ["memory_bytes"],
-        "memory.stat": ["anon_bytes", "file_bytes", "shmem_bytes"],
+        "memory.stat": ["anon_bytes", "file_bytes", "shmem_bytes", "inactive_file_bytes"],
         "memory.kmem.usage_in_bytes": ["kernel_bytes"],
         "memory.oom_control": ["oom_kills"],
     },
     2: {
         "cpu.stat": ["cpu_ns", "periods", "throttled", "throttled_ns"],
         "memory.current": ["memory_bytes"],
-        "memory.stat": ["anon_bytes", "file_bytes", "shmem_bytes", "kernel_bytes"],
+        "memory.stat": ["anon_bytes", "file_bytes", "shmem_bytes", "kernel_bytes", "inactive_file_bytes"],
         "memory.events": ["oom_kills"],
     },
 }
@@ -122,10 +124,12 @@ def test_readings_follow_the_file(tmp_path: Path, version: int) -> None:
 def test_values_of_the_children_count(tmp_path: Path) -> None:
     """On version 1 the hierarchical sums are taken, since the group's own lines leave its children out."""
     folder = _copy(1, tmp_path)
-    own = "rss 1\ncache 2\nshmem 3\n"
-    (folder / "memory.stat").write_text(own + "total_rss 10\ntotal_cache 20\ntotal_shmem 30\n", "utf-8")
+    own = "rss 1\ncache 2\nshmem 3\ninactive_file 4\n"
+    total = "total_rss 10\ntotal_cache 20\ntotal_shmem 30\ntotal_inactive_file 40\n"
+    names = ("anon_bytes", "file_bytes", "shmem_bytes", "inactive_file_bytes")
+    (folder / "memory.stat").write_text(own + total, "utf-8")
     found = _read(1, folder)
-    assert (found["anon_bytes"], found["file_bytes"], found["shmem_bytes"]) == (10, 20, 30)
+    assert [found[name] for name in names] == [10, 20, 30, 40]
     (folder / "memory.stat").write_text(own, "utf-8")
     found = _read(1, folder)
-    assert (found["anon_bytes"], found["file_bytes"], found["shmem_bytes"]) == (1, 2, 3)
+    assert [found[name] for name in names] == [1, 2, 3, 4]

@@ -144,14 +144,23 @@ def test_docker_stats_of_both_versions() -> None:
         "throttling_data": {"periods": 3, "throttled_periods": 2, "throttled_time": 5},
     }
     one = docker_counters.parse(
-        {"cpu_stats": cpu, "memory_stats": {"usage": 9, "stats": {"total_rss": 4, "total_cache": 5}}}, 1
+        {
+            "cpu_stats": cpu,
+            "memory_stats": {"usage": 9, "stats": {"total_rss": 4, "total_cache": 5, "total_inactive_file": 6}},
+        },
+        1,
     )
     two = docker_counters.parse(
-        {"cpu_stats": cpu, "memory_stats": {"usage": 9, "stats": {"anon": 4, "file": 5, "shmem": 1}}}, 1
+        {
+            "cpu_stats": cpu,
+            "memory_stats": {"usage": 9, "stats": {"anon": 4, "file": 5, "shmem": 1, "inactive_file": 6}},
+        },
+        1,
     )
     for counters in (one, two):
         assert (counters.cpu_ns, counters.periods, counters.throttled, counters.throttled_ns) == (7, 3, 2, 5)
         assert (counters.memory_bytes, counters.anon_bytes, counters.file_bytes) == (9, 4, 5)
+        assert counters.inactive_file_bytes == 6
     assert one.shmem_bytes is None
     assert two.shmem_bytes == 1
     assert docker_counters.parse({}, 1).throttled is None

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.simulated import MS, Row, context
-from support.simulated_studies import CLIENTS, batch, beside, loop, wait
+from support.simulated_studies import CLIENTS, batch, beside, failing, loop, wait
 
+from poollab.stats import execution_parts
 from poollab.stats.analyses import execution_models
+from poollab.stats.rows import ABSENT
 
 
 def words(found: Row) -> dict[str, str]:
@@ -215,3 +217,134 @@ def test_nothing_to_check_is_said_and_not_counted(tmp_path: Path) -> None:
     """One client on one pool allows no statement, and the headline does not read `0 of 0`."""
     found = execution_models.build(context(tmp_path, [batch("asyncpg", 8, 1)]))
     assert (found["verdicts"], found["headline"]) == ([], "No statement of the write-up could be checked.")
+
+
+def test_the_way_to_a_thread_is_part_of_an_operation(tmp_path: Path) -> None:
+    """An operation counts from the moment at which its caller asks, though it starts in a thread only later."""
+    runs = [loop("psycopg-executor", 50_000, r, late=30_000) for r in REPEATS]
+    (row,) = execution_models.build(context(tmp_path, runs))["sequence"]
+    assert row["trip_mean_ns"] == 50_200
+    assert row["whole_mean_ns"] == 30_000 + 50_200 + 5_000
+
+
+def test_an_operation_without_a_connection_has_no_round_trip(tmp_path: Path) -> None:
+    """A request that took no connection leaves no number behind, and no zero."""
+    run = loop("asyncpg", 50_000, 1)
+    for column in (run.rows.acquired_ns, run.rows.result_ns, run.rows.released_ns):
+        run.rows.ended_ns[:] = run.rows.scheduled_ns + 1000
+        column[:] = ABSENT
+    (row,) = execution_models.build(context(tmp_path, [run]))["sequence"]
+    assert (row["trip_mean_ns"], row["whole_mean_ns"], row["by_run"][0]["whole_ns"]) == (None, None, None)
+
+
+def test_conditions_without_a_run_that_counts_are_listed(tmp_path: Path) -> None:
+    """A lost condition is named with its question, and the comparison that moves to another pool says from where."""
+    runs = [batch(c, size, r) for c in CLIENTS for size in (1, 4, 8) for r in (1, 2)]
+    for run in runs:
+        run.status = "host-busy" if run.arm == "asyncpg-8" else "ok"
+    found = execution_models.build(context(tmp_path, runs))
+    assert found["missing"] == [
+        {
+            "question": "ceiling",
+            "workload": "pool-ceiling",
+            "arm": "asyncpg-8",
+            "limits": "",
+            "ended": ["host-busy", "host-busy"],
+        }
+    ]
+    assert (found["executor"]["size"], found["executor"]["asked_size"]) == (4, 8)
+
+
+def test_requests_that_failed_are_no_part_of_the_theory(tmp_path: Path) -> None:
+    """Of 600 requests 540 ended ok, and it is these that the connections had to do."""
+    runs = [failing(batch("asyncpg", size, 1), 60) for size in (1, 8)]
+    row = execution_models.build(context(tmp_path, runs))["ceiling"][-1]
+    assert (row["batch"], row["completed"]) == (600, 540)
+    assert row["theory_ns"] == pytest.approx(540 * 6 * MS / 8)
+    assert row["ratio"] == pytest.approx(1, rel=0.01)
+
+
+def test_a_run_without_a_request_that_ended_ok_counts_for_nothing(tmp_path: Path) -> None:
+    """Where a study allows any share of errors, such a run has no time, and its condition is missing."""
+    none = failing(batch("asyncpg", 8, 1), 600)
+    assert execution_parts.took_ns(none.rows) is None
+    found = execution_models.build(context(tmp_path, [none, batch("asyncpg", 1, 1)]))
+    assert [row["pool_size"] for row in found["ceiling"]] == [1]
+    assert [(m["arm"], m["ended"]) for m in found["missing"]] == [("asyncpg-8", ["ok, no request ok"])]
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        None,
+        {"rss_before_requests_bytes": None, "peak_rss_bytes": 9, "traced_peak_bytes": None},
+        [{"rss_before_requests_bytes": 1, "peak_rss_bytes": 9}],
+    ],
+)
+def test_memory_that_is_not_known_is_none(tmp_path: Path, memory: object) -> None:
+    """A reading that is missing, or that is no single one, is no number."""
+    (row,) = execution_models.build(context(tmp_path, [wait("asyncpg", 20, memory, 1)]))["waits"]
+    assert (row["added_rss_bytes"], row["traced_peak_bytes"]) == (None, None)
+
+
+def test_two_arms_of_a_client_are_two_rows_and_two_statements(tmp_path: Path) -> None:
+    """No arm takes the place of another of its client: each has its label, and those with pools of one size pair up."""
+    both = ("psycopg-threads", "psycopg-async")
+    runs = [wait(c, 20, {}, r, size=size) for c in both for size in (4, 8) for r in (1, 2)]
+    runs += [loop(c, 50_000, r, arm=f"{c}-{a}") for c in both for a in "ab" for r in (1, 2)]
+    found = execution_models.build(context(tmp_path, runs))
+    labels = ["psycopg-threads-4", "psycopg-threads-8", "psycopg-async-4", "psycopg-async-8"]
+    assert [row["label"] for row in found["waits"]] == labels
+    assert len({row["label"] for row in found["sequence"]}) == 4
+    cheaper = [s for s in words(found) if s.startswith("4,000 waits at once")]
+    assert cheaper == [
+        f"4,000 waits at once are cheaper with coroutines (psycopg-threads-{n}, psycopg-async-{n})" for n in (4, 8)
+    ]
+    assert sum(s.startswith("Async pays more per operation (select-1, ") for s in words(found)) == 4
+
+
+def test_an_executor_is_set_against_every_arm_with_threads(tmp_path: Path) -> None:
+    """Two arms of threads on one pool are two statements, and the first is the one that others are relative to."""
+    runs = [batch("psycopg-threads", 8, r, factor, arm=arm) for arm, factor in (("a", 1.0), ("b", 1.5)) for r in (1, 2)]
+    runs += [batch("psycopg-executor", 8, r) for r in (1, 2)]
+    found = execution_models.build(context(tmp_path, runs))
+    assert [(row["label"], row["base"]) for row in found["executor"]["rows"]] == [
+        ("a", "a"),
+        ("b", "a"),
+        ("psycopg-executor", "a"),
+    ]
+    subject = "A synchronous driver in an executor is neither slower nor faster than threads"
+    found_words = words(found)
+    assert found_words[f"{subject} (a, psycopg-executor-8)"] == "holds here"
+    assert found_words[f"{subject} (b, psycopg-executor-8)"] == "does not hold here"
+
+
+def test_s1_is_that_of_the_arm_alike(tmp_path: Path) -> None:
+    """Where two arms of a client have one connection, each pool takes the S1 of the one that differs in size alone."""
+    runs = [
+        batch("asyncpg", size, 1, factor, arm=f"{arm}-{size}", reset=arm == "reset")
+        for arm, factor in (("plain", 1.0), ("reset", 2.0))
+        for size in (1, 8)
+    ]
+    runs.append(batch("asyncpg", 8, 1, 3.0, arm="other-8", reset="both"))
+    rows = {row["arm"]: row for row in execution_models.build(context(tmp_path, runs))["ceiling"]}
+    assert (rows["plain-8"]["s1_arm"], rows["reset-8"]["s1_arm"]) == ("plain-1", "reset-1")
+    assert rows["plain-8"]["ratio"] == rows["reset-8"]["ratio"] == pytest.approx(1)
+    assert (rows["other-8"]["s1_ns"], rows["other-8"]["ratio"]) == (None, None)
+
+
+def test_computing_beside_queries_of_two_arms(tmp_path: Path) -> None:
+    """Two arms of a client beside computing are compared each with its own counterpart."""
+    runs = [
+        beside(client, r, late=0, trip=1 * MS, size=size, compute_in=where)
+        for client in ("psycopg-threads", "psycopg-async")
+        for size in (4, 8)
+        for where in ("caller", "processes")
+        for r in REPEATS
+    ]
+    found = words(execution_models.build(context(tmp_path, runs)))
+    suffer = [s for s in found if s.startswith("Threads suffer no less")]
+    assert suffer == [
+        f"Threads suffer no less than coroutines (one-block, psycopg-async-{n}, psycopg-threads-{n})" for n in (4, 8)
+    ]
+    assert sum(s.startswith("Moving the computing into processes is the cure (one-block, ") for s in found) == 4

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.simulated import MS, context, settings
-from support.simulated_studies import RATES, READ, held, stepped
+from support.simulated_studies import RATES, READ, held, in_thread, stepped
 
 from poollab.stats import littles_law_claims, steps
 from poollab.stats.analyses import littles_law
@@ -54,7 +54,8 @@ def test_statements_are_judged(found: dict[str, Any]) -> None:
     assert by["1. The 6 connections are enough"] == "holds here"
     assert by["2. With more connections queries wait in the database, with fewer in the pool"] == "holds here"
     assert by["3. End to end, p99 goes back and forth between the two"] == "holds here"
-    assert by["Pools multiply: 20 instances with a pool of 20 are more than the server takes"] == "holds here"
+    multiply = by["Pools multiply: 20 instances with a pool of 20 are more than the server takes"]
+    assert multiply == "by arithmetic, not measured"
 
 
 def test_rule_budget_and_longer_holds(found: dict[str, Any]) -> None:
@@ -65,7 +66,8 @@ def test_rule_budget_and_longer_holds(found: dict[str, Any]) -> None:
     assert (budget[20]["each"], budget[20]["together"], budget[20]["fits"]) == (4, 240, False)
     long = {(row["connections"], row["hold_ms"]): row for row in found["holds"]}
     assert (long[6, 1.0]["most_per_s"], long[6, 100.0]["most_per_s"]) == (6000, 60)
-    assert long[6, 100.0]["busy_at_rate"] == pytest.approx(270, rel=0.01)
+    assert long[6, 100.0]["needed_at_rate"] == pytest.approx(270, rel=0.01)
+    assert [long[6, hold]["enough"] for hold in (1.0, 10.0, 100.0)] == [True, False, False]
 
 
 def test_pool_size_for_a_wait_target(found: dict[str, Any]) -> None:
@@ -146,3 +148,41 @@ def test_steps_of_a_run() -> None:
     ]
     plain = settings({"closed": {"workers": 1}}, READ, {"size": 1})
     assert steps.bounds(Run({"settings": plain}, {}, run.rows, {})) == []
+
+
+def test_arithmetic_on_a_setting_is_in_no_count(found: dict[str, Any]) -> None:
+    """What follows from max_connections alone is said with its sum, and the headline counts what was measured."""
+    (arithmetic,) = [v for v in found["verdicts"] if v["word"] == "by arithmetic, not measured"]
+    assert arithmetic["sentence"].startswith("20 x 20 is 400, more than the 97 sessions")
+    assert f"of {len(found['verdicts']) - 1} statements of the write-up" in found["headline"]
+
+
+def test_a_server_that_takes_as_many_is_said_to(tmp_path: Path) -> None:
+    """With a limit above 20 x 20 and its reserve the sentence says so, and nothing is claimed as measured."""
+    runs = [run for r in (1, 2) for run in (stepped(3, repeat=r), stepped(12, repeat=r))]
+    made = littles_law.build(context(tmp_path, runs, max_connections=403))
+    sentence = next(v["sentence"] for v in made["verdicts"] if v["subject"].startswith("Pools multiply"))
+    assert sentence.startswith("20 x 20 is 400, not more than the 400 sessions")
+
+
+def test_a_caller_of_an_executor_waits_from_the_scheduled_moment(tmp_path: Path) -> None:
+    """Requests that wait for a thread wait in the pool for their callers, and need as large a pool as others."""
+    plain = littles_law.build(context(tmp_path / "plain", [stepped(3)]))
+    threaded = littles_law.build(context(tmp_path / "threaded", [in_thread(stepped(3))]))
+    for key in ("wait_mean_ns", "queue", "waited_share"):
+        ours, theirs = ([step[key] for step in made["arms"][0]["steps"]] for made in (threaded, plain))
+        assert ours == theirs
+    assert [row["size"] for row in threaded["sizes"]] == [row["size"] for row in plain["sizes"]]
+
+
+def test_the_rule_takes_no_more_cores_than_the_host_has(tmp_path: Path) -> None:
+    """A cap above the host's CPUs is none."""
+    run = stepped(3)
+    run.settings["cap_cores"] = 8.0
+    assert littles_law.build(context(tmp_path, [run], cpus=2))["rule"]["cores"] == 2
+
+
+def test_a_condition_without_a_run_that_counts_is_listed(tmp_path: Path) -> None:
+    """What is in no row stands among what is missing."""
+    made = littles_law.build(context(tmp_path, [stepped(3), stepped(12, status="errors")]))
+    assert [(m["arm"], m["ended"]) for m in made["missing"]] == [("pool-12", ["errors"])]

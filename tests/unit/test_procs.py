@@ -101,3 +101,28 @@ def test_end_leaves_strangers_alone(sleeper: "subprocess.Popen[bytes]") -> None:
     assert started is not None
     assert procs.end([(sleeper.pid, started - 1)], grace_s=0.1) == 0
     assert sleeper.poll() is None
+
+
+def test_sessions_are_counted_by_titles_that_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients count, helpers and parallel workers do not; only what has no title of the server's is read again."""
+    titles = {
+        1: "/x/postgres -D data",
+        2: "postgres: checkpointer ",
+        3: "postgres: poollab postgres [local] idle",
+        4: "postgres: parallel worker for PID 3 ",
+        5: "postgres: poollab postgres [local] SELECT",
+    }
+    read: list[int] = []
+
+    def title(pid: int) -> str:
+        read.append(pid)
+        return titles.get(pid, "")
+
+    monkeypatch.setattr(procs, "title", title)
+    seen = procs.Backends()
+    assert seen.count(titles) == 2
+    # A child that has just been forked still has the postmaster's title.
+    assert seen.count([1, 2, 3, 6]) == 1
+    titles[6] = "postgres: poollab postgres [local] authentication"
+    assert seen.count([1, 2, 3, 6]) == 2
+    assert read == [1, 2, 3, 4, 5, 1, 6, 1, 6]

@@ -73,3 +73,32 @@ def test_why_a_block_ended_names_no_folder_of_this_machine(project: Path, monkey
     _stop(project, reason, 2, "w.a.r1")
     found = json.loads((project / "stopped.json").read_text("utf-8"))
     assert found["reason"] == "results/smoke/state/calibration.json does not hold what it should"
+
+
+@pytest.mark.parametrize("name", ["a{b}", "re{sults", "results/{cell}", "-out", "./-x/y"])
+def test_names_that_the_workflow_would_misread_are_refused(project: Path, name: str) -> None:
+    """Braces are wildcards to Snakemake, and a hyphen at the start is an option to a script."""
+    with pytest.raises(ConfigError, match=r"without braces .* and with no hyphen at its start"):
+        configured_results(project, "smoke", name)
+
+
+@pytest.mark.parametrize("name", ["results-2", "out/-x", "results (2)"])
+def test_names_that_only_look_odd_are_taken(project: Path, name: str) -> None:
+    """A hyphen further on and what tests and people put into names is fine."""
+    assert configured_results(project, "smoke", name) == project / name / "smoke"
+
+
+def test_a_file_is_no_results_folder(project: Path) -> None:
+    """A plain file in the place of the folder, or of one above it, is said before anything starts."""
+    (project / "README.md").write_text("", "utf-8")
+    for name in ("README.md", "README.md/deeper"):
+        with pytest.raises(ConfigError, match=r"README\.md is a file"):
+            configured_results(project, "smoke", name)
+
+
+def test_a_study_path_with_braces_is_refused(project: Path) -> None:
+    """The file is an input of the rules, where braces would be a wildcard."""
+    (project / "config" / "studies" / "a{b}").mkdir()
+    (project / "config" / "studies" / "a{b}" / "mine.yaml").write_text("title: x\n", "utf-8")
+    with pytest.raises(ConfigError, match="must be a path without braces"):
+        open_session(project, {"study": str(project / "config" / "studies" / "a{b}" / "mine.yaml")}, looking=True)

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from poollab.data import store
-from poollab.data.schemas import FORMAT_VERSION
+from poollab.data.schemas import CONDITIONS, FORMAT_VERSION, READABLE, RUNS, SAMPLES
 from poollab.errors import DataError
 
 ABOUT = {"study": "pool-size", "cell": "light.pool-5.r1", "settings": "0123456789abcdef"}
+PUBLISHED = Path(__file__).resolve().parents[2] / "reports" / "published"
 SCHEMA = pa.schema([pa.field("n", pa.int64(), nullable=False), pa.field("word", pa.string())])
 
 #: Dies by a real SIGKILL where the file's content is to be synced: after the write, before the rename.
@@ -150,3 +151,47 @@ def test_no_record_holds_what_json_does_not_know(tmp_path: Path, value: Any) -> 
     with pytest.raises(ValueError, match="JSON"):
         store.write_json(tmp_path / "r.json", value)
     assert store.read_json(tmp_path / "r.json") == 1
+
+
+def _as_of(schema: pa.Schema, later: frozenset[str], rows: int = 3) -> pa.Table:
+    fields = [field for field in schema if field.name not in later]
+    arrays = [
+        pa.nulls(rows, f.type) if f.nullable else pa.array(["" if pa.types.is_string(f.type) else 0] * rows, f.type)
+        for f in fields
+    ]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+@pytest.mark.parametrize("schema", [RUNS, SAMPLES], ids=["runs", "samples"])
+@pytest.mark.parametrize("form", sorted(READABLE))
+def test_a_table_of_an_earlier_format_is_read(tmp_path: Path, schema: pa.Schema, form: str) -> None:
+    """Results of before are read with the columns that came later as null, in their places."""
+    store.write_parquet(tmp_path / "t.parquet", _as_of(schema, READABLE[form]), format=form)
+    table = store.read_parquet(tmp_path / "t.parquet", schema)
+    assert table.column_names == schema.names
+    assert all(table[name].null_count == 3 for name in READABLE[form] & set(schema.names))
+    wanted = [schema.names[0], "driver"] if schema is RUNS else ["at_ns", "database_sessions"]
+    assert store.read_parquet(tmp_path / "t.parquet", schema, columns=wanted).column_names == wanted
+
+
+def test_an_earlier_format_has_no_later_columns(tmp_path: Path) -> None:
+    """A file that says format 2 and holds columns of format 3 is not what it says."""
+    store.write_parquet(tmp_path / "t.parquet", _as_of(RUNS, frozenset()), format="2")
+    with pytest.raises(DataError, match="has other columns"):
+        store.read_parquet(tmp_path / "t.parquet", RUNS)
+
+
+def test_a_studys_table_is_made_again_and_not_measured(tmp_path: Path) -> None:
+    """Damage to a table of the whole study costs no cell, and the message does not say so."""
+    (tmp_path / "runs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"runs\.parquet is truncated or no Parquet.*remove it") as caught:
+        store.read_parquet(tmp_path / "runs.parquet", RUNS)
+    assert "measured again" not in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", sorted(PUBLISHED.iterdir()), ids=lambda path: path.name)
+def test_published_packages_are_still_read(folder: Path) -> None:
+    """Their reports can be made again by the present version, whatever columns came since."""
+    rows = store.read_parquet(folder / "runs.parquet", RUNS)
+    assert rows.num_rows > 0
+    assert store.read_parquet(folder / "conditions.parquet", CONDITIONS).num_rows > 0

@@ -66,6 +66,14 @@ ONE_FAULT = {
         {"database.limits": {"cpus": 0.05, "period_ms": 100}, "limits": {"short": {"database": {"period_ms": 10}}}},
         ["limits.short.database", "500 us", "raise cpus or period_ms"],
     ),
+    # Several levels of caps where an analysis sets conditions side by side
+    **{
+        f"levels for {analysis}": (
+            {"analysis": analysis, "limits": {"quota": {}, "free": "none"}},
+            ["limits: has 2 levels (quota, free)", f"analysis = {analysis} takes one", "keep one level"],
+        )
+        for analysis in ("tail-latency", "littles-law", "execution-models")
+    },
     # What no window would hold
     "work of a request that never comes": (
         {LIGHT: {"request": [{"compute": {"ms": 1, "at": [2401]}}], "arrivals": {"uniform": {"every_ms": 5}}}},

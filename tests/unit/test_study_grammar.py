@@ -300,3 +300,10 @@ def test_a_share_of_the_capacity_brings_its_calibration_into_the_settings():
     (ours, theirs) = (plans({**share, "calibration": {"seconds": s}})["light.pool-1.r1"] for s in (2, 3))
     assert ours.settings["calibration"]["seconds"] == 2.0
     assert ours.settings_hash != theirs.settings_hash
+
+
+@pytest.mark.parametrize("analysis", ["tail-latency", "littles-law", "execution-models", "pool-size"])
+def test_one_level_of_limits_is_taken_by_every_analysis(analysis: str):
+    """A level by itself sets nothing side by side, so every analysis takes it."""
+    found = plans({"analysis": analysis, "limits": {"quota": {}}})
+    assert set(found) == {"light.pool-1.quota.r1", "light.pool-3.quota.r1"}

@@ -64,3 +64,25 @@ def test_cpu_ceiling_is_the_tighter_of_two() -> None:
     assert theory.cpu_ceiling_per_s(2, 50e-6, 50e-6, 1) == pytest.approx(20_000)
     assert theory.cpu_ceiling_per_s(8, 100e-6, 50e-6, 1) == pytest.approx(10_000)
     assert theory.cpu_ceiling_per_s(8, 100e-6, 50e-6, 4) == pytest.approx(40_000)
+
+
+def test_cpu_ceiling_of_capped_sides() -> None:
+    """A side has its cap where that is less than the host, whatever the other side leaves."""
+    assert theory.cpu_ceiling_per_s(2, 50e-6, 50e-6, 1, 0.5, None) == pytest.approx(10_000)
+    assert theory.cpu_ceiling_per_s(2, 50e-6, 50e-6, 1, None, 0.25) == pytest.approx(5_000)
+    assert theory.cpu_ceiling_per_s(2, 50e-6, 50e-6, 1, 16, 16) == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize(("size", "think_ms"), [(10, 12), (40, 12), (96, 50)])
+def test_closed_loop_with_think_time(size: int, think_ms: int) -> None:
+    """A simulated loop whose workers think completes min(P / S1, C / (S1 + Z)), from the size on that it needs."""
+    found = closed_loop(96, size, 4 * MS, 4_000 * MS, think_ns=think_ms * MS)
+    rate = (found.released_ns <= 4_000 * MS).sum() / 4
+    assert rate == pytest.approx(theory.closed_rate_per_s(96, size, 0.004, think_ms / 1000), rel=0.02)
+    enough = size >= theory.connections_needed(96, 0.004, think_ms / 1000)
+    assert enough == (rate < 0.95 * size / 0.004)
+
+
+def test_without_think_time_a_loop_needs_as_many_connections_as_workers() -> None:
+    """No rounding makes a pool of exactly that size too small."""
+    assert all(theory.connections_needed(n, 0.0037, 0.0) == n for n in range(1, 200))

@@ -71,6 +71,31 @@ def test_siblings_of_a_burst_are_not_late() -> None:
     assert (found.status, found.first_lateness_p99_ns) == ("generator-late", 51 * MS)
 
 
+def test_the_wait_for_a_busy_thread_is_no_lateness_of_ours() -> None:
+    """With two threads that are both busy, a request starts late by the arm's own number and not by the schedule."""
+    scheduled = every(10 * MS, 1000)
+    # Each takes 25 ms on two threads: the third of every three waits 5 ms more than the one before it.
+    threads, started = [0, 0], []
+    for at in scheduled.tolist():
+        first = threads.index(min(threads))
+        started.append(max(at, threads[first]))
+        threads[first] = started[-1] + 15 * MS if len(started) % 3 else started[-1] + 25 * MS
+    late = np.array(started) - scheduled
+    trip = np.where(np.arange(1, 1001) % 3 > 0, 15 * MS, 25 * MS)
+    columns = served(scheduled, late=late, trip=trip, release=0)
+    assert late.max() >= 3 * MS
+    assert _judge(columns).status == "generator-late"
+    assert _judge(columns, shape=Shape(threads=2)).status == "ok"
+    assert "generator-late" in _judge(served(scheduled, late=5 * MS), shape=Shape(threads=2)).status
+
+
+def test_a_short_stretch_is_not_busy_for_a_tick() -> None:
+    """The kernel counts CPU in ticks: 30 ms of somebody else's in a tenth of a second may be none at all."""
+    limits = (0.25, 0.1)
+    assert list(validity.busy(HostUse(0.15, 0.06, resolution=0.30), limits)) == []
+    assert [word for word, _ in validity.busy(HostUse(0.15, 0.06, resolution=0.001), limits)] == ["host-busy"] * 2
+
+
 def test_requests_that_never_started_are_the_generators() -> None:
     """A scheduled request that was never sent makes the run late, whatever the others did."""
     columns = served(every(10 * MS, 1000))
@@ -83,19 +108,54 @@ def test_requests_that_never_started_are_the_generators() -> None:
 def test_rate_that_was_not_kept() -> None:
     """Less than 99 % of the offered rate is overload, even where the queue did not grow from the start."""
     trip = np.full(1000, MS)
-    trip[950:] = 2000 * MS
+    trip[850:] = 2000 * MS
     found = _judge(served(every(10 * MS, 1000), trip=trip))
     assert found.status == "overloaded"
-    assert "83.4% of the offered rate was achieved" in found.reasons
+    assert found.reasons == "95.0% of the offered rate was achieved (50 of 1000 left behind)"
+
+
+def test_one_request_that_takes_seconds_is_no_missed_rate() -> None:
+    """One query of 12 s near the end of a run is its tail, which must stay in the numbers, and not a rate."""
+    trip = np.full(3000, 10 * MS)
+    trip[2500] = 12_000 * MS
+    assert validity.judge(served(every(10 * MS, 3000), trip=trip), 30.0, 0.0, CLEAN).status == "ok"
+
+
+def test_a_hiccup_just_before_the_end_is_no_missed_rate() -> None:
+    """What piles up in the last 0.2 s may be a moment's stall: a rate that is not kept leaves more behind all along."""
+    scheduled = every(10 * MS, 1000)
+    trip = np.where(scheduled > 9_800 * MS, 10_050 * MS - scheduled, MS)
+    assert _judge(served(scheduled, trip=trip)).status == "ok"
+
+
+def test_long_requests_of_random_length_are_no_missed_rate() -> None:
+    """A hundred requests under way at any time, each of up to 2 s, are what the study asked for."""
+    trip = np.random.default_rng(3).integers(0, 2000 * MS, 1200)
+    assert validity.judge(served(every(10 * MS, 1200), trip=trip), 12.0, 0.0, CLEAN).status == "ok"
+
+
+@pytest.mark.parametrize(("rate", "status"), [(0.995, "ok"), (0.98, "overloaded"), (0.9, "overloaded")])
+def test_a_server_just_below_the_offered_rate(rate: float, status: str) -> None:
+    """A server that answers 98 of 100 offered requests is overloaded; one that answers 99.5 kept the rate."""
+    scheduled = every(10 * MS, 2000)
+    served_at = (np.arange(1, 2001) * (10 * MS / rate)).astype(np.int64)
+    found = validity.judge(served(scheduled, trip=served_at - scheduled), 20.0, 0.0, CLEAN)
+    assert found.status == status, found.reasons
+
+
+def test_a_dozen_requests_that_are_served_one_by_one_too_slowly() -> None:
+    """Few requests can be too many as well: one a second, of which each takes three."""
+    scheduled = every(1000 * MS, 12)
+    served_at = (np.arange(1, 13) * 3000 * MS).astype(np.int64)
+    found = validity.judge(served(scheduled, trip=served_at - scheduled), 12.0, 0.0, CLEAN)
+    assert "overloaded" in found.status.split("+")
 
 
 def test_one_late_answer_of_few_is_no_missed_rate() -> None:
-    """In a window of 34 requests one slow answer at the end is over 1 % of the time, and no missed rate; 120 ms are."""
+    """In a window of 34 requests one slow answer at the end is over 1 % of the requests, and no missed rate."""
     trip = np.full(34, MS)
-    trip[-1] = 50 * MS
-    assert validity.judge(served(every(1000 * MS // 34, 34), trip=trip), 1.0, 0.0, CLEAN).status == "ok"
     trip[-1] = 120 * MS
-    assert validity.judge(served(every(1000 * MS // 34, 34), trip=trip), 1.0, 0.0, CLEAN).status == "overloaded"
+    assert validity.judge(served(every(1000 * MS // 34, 34), trip=trip), 1.0, 0.0, CLEAN).status == "ok"
 
 
 def test_requests_under_way_at_the_end_are_ordinary() -> None:
@@ -213,12 +273,13 @@ def test_a_counter_that_is_missing_makes_no_busy_host() -> None:
     first |= {"at_ns": 0, "host_busy_ns": 0, "host_steal_ns": 0, "database_cpu_ns": 10**9, "generator_cpu_ns": 0}
     last |= {"at_ns": 10**9, "host_busy_ns": cpus * 5 * 10**8, "host_steal_ns": 0, "generator_cpu_ns": 0}
     gone = pa.Table.from_pylist([first, last], schema=SAMPLES)
-    assert validity.host_use(gone) == HostUse(None, 0.0)
+    assert validity.host_use(gone) == HostUse(None, 0.0, validity.host_use(gone).resolution)
     whole = pa.Table.from_pylist([first, {**last, "database_cpu_ns": 10**9 + cpus * 4 * 10**8}], schema=SAMPLES)
     assert validity.host_use(whole).other_cpu == pytest.approx(0.1)
 
 
 UNCLEAN: list[tuple[dict[str, Any], str]] = [
+    ({"sessions_left": 2}, "2 server sessions were left when the pool had been closed"),
     ({"connections": 399}, "the pool holds 399 connections, expected 400"),
     ({"sessions_before": 401}, "401 server sessions before the run, expected 400"),
     ({"sessions_after": 399}, "399 server sessions after the run, expected 400"),

@@ -349,6 +349,14 @@ def test_one_run_a_condition_shows_no_drift() -> None:
     assert "cannot be tested" in found["sentence"]
 
 
+def test_arms_that_differ_in_nothing_are_said_to() -> None:
+    """The same pool under two labels is no comparison: what differs between its runs is chance."""
+    changed = [_run(size, r, SEED[size], settings_hash="a" if size < 100 else "b") for r in (1, 2, 3) for size in SEED]
+    (warning,) = [w for w in _study(SEED, 3, *changed)["warnings"] if w["kind"] == "identical-arms"]
+    assert warning["text"].startswith("pool-5 and pool-20 have the same settings")
+    assert not [w for w in _study(SEED)["warnings"] if w["kind"] == "identical-arms"]
+
+
 def test_two_groups_of_runs_are_pointed_out() -> None:
     """Six runs of which three took half as long again are warned of: their mean describes neither group."""
     levels = (1.0, 1.5, 1.01, 1.51, 0.99, 1.49)
@@ -358,7 +366,9 @@ def test_two_groups_of_runs_are_pointed_out() -> None:
     assert "fall into two groups (3 and 3 runs" in next(w["text"] for w in found if w["kind"] == "bimodal")
 
 
-@pytest.mark.parametrize(("client", "warned"), [("asyncpg", True), ("psycopg-threads", False)])
+@pytest.mark.parametrize(
+    ("client", "warned"), [("asyncpg", True), ("psycopg-threads", False), ("psycopg-executor", False)]
+)
 def test_a_wait_for_a_thread_is_no_late_generator(client: str, warned: bool) -> None:  # noqa: FBT001
     """With threads the delay before the start is the wait for a free one, and no larger cap would help."""
     runs = [_run(5, r, (0.0, 2.0, 0.0), client=client) for r in (1, 2, 3)]

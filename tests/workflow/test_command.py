@@ -39,6 +39,31 @@ def test_wrong_files_stop_before_anything(
     assert facts.labs() <= before
 
 
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [("README.md", "is a file"), ("a{b}", "without braces"), ("-x", "no hyphen at its start")],
+)
+def test_a_results_folder_that_cannot_be_is_refused(fresh: Project, results: str, said: str) -> None:
+    """What the workflow or the system would stumble over is a fault of config.yaml with exit 2."""
+    (fresh.folder / "README.md").write_text("", "utf-8")
+    fresh.machine({"lab": "embedded", "study": "tiny", "results": results})
+    done = fresh.run()
+    assert done.code == 2, done
+    assert "config/config.yaml: results" in done.text
+    assert said in done.text
+    assert "Traceback" not in done.text
+
+
+def test_a_file_in_the_place_of_the_results_is_named(fresh: Project) -> None:
+    """A plain file where the study's folder would be ends with exit 2 before a server is started."""
+    (fresh.folder / "results").mkdir()
+    fresh.results.write_text("", "utf-8")
+    done = fresh.run()
+    assert done.code == 2, done
+    assert "is no folder; move it away" in done.text
+    assert "Traceback" not in done.text
+
+
 def test_an_unknown_study_is_named(fresh: Project) -> None:
     """A misspelt study gives the name that was meant."""
     done = fresh.run(config=("study=tinny",))

@@ -114,3 +114,21 @@ def test_a_deleted_results_folder_starts_over(finished: Project) -> None:
     done = finished.run()
     assert done.code == 0, done
     assert len(finished.runs()) == 4
+
+
+@pytest.mark.parametrize("name", ["conditions.csv", "runs.parquet", "requests.parquet", "analysis.json"])
+def test_a_damaged_table_is_made_again_and_never_published(finished: Project, name: str) -> None:
+    """A table of the whole study that lost its end is made again with the same bytes, and no cell is measured."""
+    path, cells = finished.results / name, finished.cells()
+    whole, package = path.read_bytes(), (finished.results / "published" / "SHA256SUMS").read_bytes()
+    path.write_bytes(whole[:-8])
+    looked = finished.run("-n")
+    assert looked.code == 0, looked
+    assert path.read_bytes() == whole[:-8]
+    done = finished.run()
+    assert done.code == 0, done
+    assert f"results/tiny/{name}: is not as it was made" in done.text
+    assert path.read_bytes() == whole
+    assert (finished.results / "published" / name).read_bytes() == whole
+    assert (finished.results / "published" / "SHA256SUMS").read_bytes() == package
+    assert finished.cells() == cells

@@ -81,7 +81,8 @@ def test_what_a_person_sees(first_run: tuple[Project, Done]) -> None:
     assert "Lab: embedded (as configured)" in done.text
     cells = [line for line in lines if re.match(r"\[\d/4\] ", line)]
     assert [line[:5] for line in cells] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
-    assert all("p99" in line and re.search(r"\d\.\d\d ms  [a-z+-]+", line) for line in cells)
+    # Twenty requests have no p99: none lies beyond it.
+    assert all(re.search(r"run \d  p99       -  [a-z+-]+", line) for line in cells)
     assert lines[-1].endswith("published")
     for noise in ("Building DAG", "Job stats", "Provided cores", "steps (", "Traceback", "rule ", "Warning"):
         assert noise not in done.text, noise

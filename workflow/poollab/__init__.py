@@ -11,4 +11,5 @@ __version__ = "0.1.0"
 #: 1  first method: five stamps, zero at the first scheduled arrival, counters from zero to the last release.
 #: 2  every row of an answer is taken, not only the first; the measuring process names zero for all generator processes.
 #: 3  a request of psycopg-executor starts in its thread: the wait for a free one is no wait for a connection.
+#:    A caller of a benchmark is due when its wave begins, and not when its task or thread first runs.
 METHOD_VERSION = 3

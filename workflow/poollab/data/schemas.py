@@ -5,13 +5,28 @@ Format history (each file carries its number as `poollab_format` in the Arrow me
     1  first format
     2  requests: asked, ended, process, step, closed; acquired to released are null without a connection
        runs and conditions: percentiles of wait and round trip, which requests waited, p99.9, the server's active time
+    3  samples: inactive_file_bytes of both sides, database_sessions; runs: driver, pool_class
 """
 
 from typing import Final
 
 import pyarrow as pa
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
+
+#: Formats that can be read, each with the columns that came after it; they are read as null.
+READABLE: Final[dict[str, frozenset[str]]] = {
+    "2": frozenset(
+        {
+            "database_inactive_file_bytes",
+            "generator_inactive_file_bytes",
+            "database_sessions",
+            "driver",
+            "pool_class",
+        }
+    ),
+    "3": frozenset(),
+}
 
 #: The five stamps, in the order in which a request passes them; nanoseconds since the first
 #: scheduled arrival of the measurement (negative in the warm-up), null where never reached.
@@ -89,6 +104,7 @@ _SIDE = [
     ("file_bytes", pa.int64()),
     ("shmem_bytes", pa.int64()),
     ("kernel_bytes", pa.int64()),
+    ("inactive_file_bytes", pa.int64()),
 ]
 
 #: cells/<cell>/samples.parquet: readings during the run; counters are the kernel's totals.
@@ -96,6 +112,7 @@ SAMPLES: Final = pa.schema(
     [
         pa.field("at_ns", pa.int64(), nullable=False),  # since the first scheduled arrival
         *[pa.field(f"{side}_{name}", kind) for side in ("database", "generator") for name, kind in _SIDE],
+        pa.field("database_sessions", pa.int32()),  # once a second, by the titles of the server's processes
         pa.field("host_busy_ns", pa.int64()),  # CPU time of the whole host that was not idle
         pa.field("host_steal_ns", pa.int64()),
         pa.field("host_runnable", pa.int32()),
@@ -123,7 +140,7 @@ _NUMBERS = [
     pa.field("requests", pa.int64(), nullable=False),  # scheduled
     pa.field("requests_ok", pa.int64(), nullable=False),
     *[pa.field(f"requests_{s}", pa.int64(), nullable=False) for s in STATUSES[1:]],
-    pa.field("observed_s", pa.float64()),  # from zero to the later of window end and last release
+    pa.field("observed_s", pa.float64()),  # from zero to the later of window end and last release; see meanings.py
     pa.field("offered_per_s", pa.float64()),
     pa.field("achieved_per_s", pa.float64()),
     *_interval_columns("mean_ns", pa.float64()),
@@ -191,6 +208,8 @@ RUNS: Final = pa.schema(
         # trips; null where the server counts none, or where a connection is also held without a query.
         pa.field("server_active_ns", pa.int64()),
         pa.field("client_active_ns", pa.int64()),
+        pa.field("driver", pa.string()),  # with its version, as it was loaded in the load generator
+        pa.field("pool_class", pa.string()),  # with its package's version, as it ran
         *_NUMBERS,
     ]
 )

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from poollab.data.schemas import FORMAT_VERSION
+from poollab.data.schemas import FORMAT_VERSION, READABLE
 from poollab.errors import DataError
 
 
@@ -91,6 +91,8 @@ def read_parquet(path: Path, schema: pa.Schema, *, columns: Sequence[str] | None
     """
     Read a table, or some columns of it, and check that it is ours: format, origin and columns.
 
+    Columns that came after the file's format are null.
+
     Raises:
         DataError: it is missing, truncated, or of another format, study, cell or settings.
     """
@@ -98,15 +100,42 @@ def read_parquet(path: Path, schema: pa.Schema, *, columns: Sequence[str] | None
         file = pq.ParquetFile(path, page_checksum_verification=True)
         table = file.read(None if columns is None else list(columns))
     except FileNotFoundError:
-        raise DataError(f"{path} is missing; delete its cell's folder and run the same command again") from None
+        raise DataError(f"{path} is missing; {_mend(path)}") from None
     except (OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"{path} is truncated or no Parquet ({str(error).splitlines()[0]}); its cell must be measured again"
-        ) from None
-    meta = {k.decode(): v.decode("utf-8", "replace") for k, v in (file.schema_arrow.metadata or {}).items()}
-    for key, want in {"format": str(FORMAT_VERSION), **about}.items():
-        if (got := meta.get(f"poollab_{key}")) != want:
-            raise DataError(f"{path} says {key} = {got}, expected {want}; it is not of this study and was not used")
-    if not file.schema_arrow.equals(schema, check_metadata=False):
+        raise DataError(f"{path} is truncated or no Parquet ({str(error).splitlines()[0]}); {_mend(path)}") from None
+    later = _later(path, file.schema_arrow.metadata or {}, about)
+    if not file.schema_arrow.equals(pa.schema([f for f in schema if f.name not in later]), check_metadata=False):
         raise DataError(f"{path} has other columns than format {FORMAT_VERSION}; it was not used")
-    return table
+    return _completed(table, schema, schema.names if columns is None else columns, later)
+
+
+def _mend(path: Path) -> str:
+    """Say what to do about a damaged table: a cell's own is measured again, others are made again from those."""
+    if "cells" in path.parts:
+        return "its cell must be measured again: run the same command, which sees to that"
+    return "remove it if it is there, and run the same command again"
+
+
+def _later(path: Path, metadata: Mapping[bytes, bytes], about: Mapping[str, str]) -> frozenset[str]:
+    """Return the columns that came after a file's format, and refuse a file of another format or origin."""
+    said = {k.decode(): v.decode("utf-8", "replace") for k, v in metadata.items()}
+    form = said.get("poollab_format")
+    if form not in READABLE:
+        raise _foreign(path, "format", form, str(FORMAT_VERSION))
+    for key, want in about.items():
+        if (got := said.get(f"poollab_{key}")) != want:
+            raise _foreign(path, key, got, want)
+    return READABLE[form]
+
+
+def _foreign(path: Path, key: str, got: str | None, want: str) -> DataError:
+    return DataError(f"{path} says {key} = {got}, expected {want}; it is not of this study and was not used")
+
+
+def _completed(table: pa.Table, schema: pa.Schema, names: Sequence[str], later: Collection[str]) -> pa.Table:
+    """Add the columns that a file of an earlier format lacks, each in its place."""
+    if not set(names) & set(later):
+        return table
+    fields = [schema.field(name) for name in names]
+    made = [pa.nulls(table.num_rows, f.type) if f.name in later else table[f.name] for f in fields]
+    return pa.Table.from_arrays(made, schema=pa.schema(fields))

@@ -41,7 +41,8 @@ class Counters:
 
     `periods` counts periods in which the group was active, and `throttled_ns` sums over CPUs.
     `memory_bytes` is raw usage with the page cache; `file_bytes` holds the page cache and shared
-    memory, so page cache = file - shmem.
+    memory, so page cache = file - shmem. `inactive_file_bytes` is what the kernel would take back first:
+    working set = memory - inactive_file.
     """
 
     at_ns: int
@@ -54,6 +55,7 @@ class Counters:
     file_bytes: int | None = None
     shmem_bytes: int | None = None
     kernel_bytes: int | None = None
+    inactive_file_bytes: int | None = None
     oom_kills: int | None = None
 
 
@@ -88,6 +90,10 @@ class GeneratorProcess(Protocol):
 
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
+        ...
+
+    def killed_for_memory(self) -> bool:
+        """Tell whether the kernel killed some of it for want of memory below its cap; False where that is unseen."""
         ...
 
     def stop(self) -> None:

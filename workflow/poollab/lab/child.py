@@ -22,6 +22,8 @@ class EmbeddedGenerator:
     """See `GeneratorProcess` in base.py."""
 
     def __init__(self, command: list[str], scratch: Path, group: Group | None) -> None:
+        self._group = group
+        self._kills_before = self._kills()
         package = Path(__file__).resolve().parents[2]
         self._log = scratch / "errors.txt"
         with self._log.open("wb") as log, signals_held():
@@ -34,7 +36,6 @@ class EmbeddedGenerator:
                 stderr=log,
                 preexec_fn=become(binaries.Account(None, None), group, die_with_parent=True),  # noqa: PLW1509 - single-threaded
             )
-        self._group = group
 
     @property
     def counters(self) -> CounterSource:
@@ -49,6 +50,14 @@ class EmbeddedGenerator:
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
         return self._process.poll()
+
+    def killed_for_memory(self) -> bool:
+        """Tell whether the group's count of kills has risen since this one was started; groups outlive a cell."""
+        kills = self._kills()
+        return kills is not None and self._kills_before is not None and kills > self._kills_before
+
+    def _kills(self) -> int | None:
+        return self._group.counters().read().oom_kills if self._group else None
 
     def stop(self) -> None:
         """Kill it and wait for its end."""

@@ -65,7 +65,10 @@ class CgroupCounters:
         try:
             return os.pread(fd, 16384, 0).decode()
         except OSError as error:
-            raise LabError(f"the counters of a capped group cannot be read any more ({error.strerror})") from None
+            raise LabError(
+                f"the counters of a capped group cannot be read any more ({error.strerror}): its container or its "
+                "processes have ended"
+            ) from None
 
     def close(self) -> None:
         """Close the files."""
@@ -113,6 +116,7 @@ def parse_v1(text: Any, at_ns: int) -> Counters:
         file_bytes=_hierarchical(memory, "cache"),
         shmem_bytes=_hierarchical(memory, "shmem"),
         kernel_bytes=_number(text("memory.kmem.usage_in_bytes")),
+        inactive_file_bytes=_hierarchical(memory, "inactive_file"),
         oom_kills=_table(text("memory.oom_control")).get("oom_kill"),
     )
 
@@ -132,5 +136,6 @@ def parse_v2(text: Any, at_ns: int) -> Counters:
         file_bytes=memory.get("file"),
         shmem_bytes=memory.get("shmem"),
         kernel_bytes=memory.get("kernel"),
+        inactive_file_bytes=memory.get("inactive_file"),
         oom_kills=_table(text("memory.events")).get("oom_kill"),
     )

@@ -22,7 +22,7 @@ from docker.models.containers import Container
 from docker.models.images import Image
 
 from poollab.errors import LabError
-from poollab.lab import burn, docker_clean, docker_images, docker_spec, place, procs, seeding
+from poollab.lab import burn, docker_burn, docker_clean, docker_images, docker_spec, place, procs, seeding
 from poollab.lab.base import Announce, Caps, CounterSource, LabRecord, Proof
 from poollab.lab.docker_counters import caps_of, counters_of, group_of
 from poollab.lab.docker_errors import connect, plain
@@ -34,7 +34,8 @@ SOCKET_FILE = ".s.PGSQL.5432"
 UNSEEN = "the server runs, but the daemon does not share {}; use a daemon on this machine itself, or lab: embedded"
 _CALL_S = 60
 _LATE_LOOKS = 4
-_BURN_MARGIN_S = 0.4
+#: Longer than all that is done besides burning while the caps are proven.
+_IDLE_S = 60.0
 
 
 class DockerLab:
@@ -125,30 +126,32 @@ class DockerLab:
         return caps_of(container), generator
 
     def prove(self, seconds: float) -> tuple[Proof, Proof]:
-        """Burn CPU in the server's container and in one with the generator's caps, both at once."""
-        wanted, lasting = self._wanted(), seconds + 2 * _BURN_MARGIN_S
-        database, command = self._running(), tuple(docker_spec.burn(burn.burners(wanted[1]), lasting))
+        """Burn CPU in the server's container and in one with the generator's caps, together where CPUs suffice."""
+        wanted, cpus = self._wanted(), self._cpus()
+        rounds, database = burn.rounds(wanted, cpus), self._running()
         scratch = self._folder / "cells" / "proof"
         scratch.mkdir(exist_ok=True)
+        # It only holds the caps; the loops are put into it as they are into the server's.
+        idle = ("sleep", f"{_IDLE_S + 2 * seconds * len(rounds):.0f}")
         generator = launch(
-            self._client, docker_spec.generator(self.record.token, self._folder / "socket", scratch, wanted[1], command)
+            self._client, docker_spec.generator(self.record.token, self._folder / "socket", scratch, wanted[1], idle)
         )
+        sides, burnt = (database, generator), dict[int, burn.Readings]()
         try:
-            with plain("the caps cannot be proven"):
-                database.exec_run(docker_spec.burn(burn.burners(wanted[0]), lasting), detach=True)
-            sides = (database, generator)
-            readers, caps = [counters_of(side) for side in sides], [caps_of(side) for side in sides]
-            time.sleep(_BURN_MARGIN_S)
-            before = [reader.read() for reader in readers]
-            time.sleep(seconds)
-            after = [reader.read() for reader in readers]
+            caps = [caps_of(side) for side in sides]
+            for together in rounds:
+                loops = [(sides[i], burn.burners(wanted[i], cpus)) for i in together]
+                burnt |= zip(together, docker_burn.burn(loops, seconds), strict=True)
         finally:
             DockerGenerator(generator).stop()
             scratch.rmdir()
-        # The server's own loops end by themselves a moment later.
-        time.sleep(2 * _BURN_MARGIN_S)
-        one, two = (burn.judge(*each) for each in zip(caps, wanted, before, after, strict=True))
+        one, two = (burn.judge(caps[i], wanted[i], burnt.get(i), cpus) for i in range(len(caps)))
         return one, two
+
+    def _cpus(self) -> int:
+        """Return how many CPUs the daemon's machine has; this process may be kept to fewer."""
+        with plain("the daemon's CPUs cannot be read"):
+            return int(self._client.info().get("NCPU") or burn.usable())
 
     def database_counters(self) -> CounterSource:
         """Read the cgroup of the server's container, else Docker's own figures."""

@@ -78,4 +78,5 @@ def parse(stats: dict[str, Any], at_ns: int) -> Counters:
         file_bytes=first("file", "total_cache", "cache"),
         shmem_bytes=first("shmem", "total_shmem"),
         kernel_bytes=first("kernel"),
+        inactive_file_bytes=first("total_inactive_file", "inactive_file"),
     )

@@ -64,6 +64,15 @@ class DockerGenerator:
             self._exit = None if state["Running"] else int(state["ExitCode"])
         return self._exit
 
+    def killed_for_memory(self) -> bool:
+        """Tell what the daemon says of the end of the container, which is its own: it died for no other cell."""
+        with plain("the load generator's container"):
+            try:
+                self._container.reload()
+            except NotFound:
+                return False
+        return bool(self._container.attrs["State"].get("OOMKilled"))
+
     def stop(self) -> None:
         """Kill it and remove its container; what it wrote is kept for `errors`."""
         self._errors = self.errors()

@@ -156,7 +156,7 @@ class EmbeddedLab:
         return both[0], both[1]
 
     def prove(self, seconds: float) -> tuple[Proof, Proof]:
-        """Burn CPU in both groups at once; without groups say that nothing is enforced."""
+        """Burn CPU in the capped groups, together where there are CPUs enough; without groups say so."""
         wanted = self._wanted()
         sides = [self._side(name) for name in groups.SIDES]
         if sides[0] is None or sides[1] is None:
@@ -165,19 +165,22 @@ class EmbeddedLab:
             return tuple(
                 Proof(Caps(None, None, None), ok, None, None, "no cap asked for" if ok else note) for ok in free
             )  # type: ignore[return-value]
-        readers = [side.counters() for side in sides if side]
-        before = [reader.read() for reader in readers]
-        loops = [
-            self._burn(side, seconds)
-            for side, caps in zip(sides, wanted, strict=True)
-            for _ in range(burn.burners(caps))
-        ]
-        for loop in loops:
-            loop.wait()
-        after = [reader.read() for reader in readers]
+        cpus, burnt = burn.usable(), dict[int, burn.Readings]()
+        for together in burn.rounds(wanted, cpus):
+            loops = [(sides[i], burn.burners(wanted[i], cpus)) for i in together]
+            burnt |= zip(together, self._burn_all(loops, seconds), strict=True)
         caps = [side.read_caps() for side in sides if side]
-        one, two = (burn.judge(*each) for each in zip(caps, wanted, before, after, strict=True))
+        one, two = (burn.judge(caps[i], wanted[i], burnt.get(i), cpus) for i in range(len(caps)))
         return one, two
+
+    def _burn_all(self, loops: list[tuple[Group | None, int]], seconds: float) -> list[burn.Readings]:
+        """Run so many busy loops in each group, all at once; return what each group had used before and after."""
+        readers = [side.counters() for side, _ in loops if side]
+        before = [reader.read() for reader in readers]
+        running = [self._burn(side, seconds) for side, count in loops for _ in range(count)]
+        for loop in running:
+            loop.wait()
+        return list(zip(before, [reader.read() for reader in readers], strict=True))
 
     def _burn(self, side: Group | None, seconds: float) -> "subprocess.Popen[bytes]":
         code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"

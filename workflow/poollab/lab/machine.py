@@ -10,6 +10,9 @@ from typing import Any
 from poollab import METHOD_VERSION
 from poollab.lab import cgroup
 
+#: Distributions whose code lies on a request's way; one version of them is one thing that was measured.
+DRIVERS = ("asyncpg", "uvloop", "psycopg", "psycopg-binary", "psycopg-pool", "sqlalchemy")
+
 
 def describe() -> dict[str, Any]:
     """Return what a reader needs to judge or repeat the numbers; None where the system does not say."""
@@ -25,7 +28,7 @@ def describe() -> dict[str, Any]:
         "clocksource": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "python": platform.python_version(),
-        "drivers": {name: importlib.metadata.version(name) for name in ("asyncpg", "uvloop")},
+        "drivers": {name: _version(name) for name in DRIVERS},
         "own_caps": _own_caps(),
         "project": _commit(),
         "method": METHOD_VERSION,
@@ -55,6 +58,14 @@ IDENTITY = (
 def identity(environment: dict[str, Any]) -> dict[str, Any]:
     """Return the part of an environment that may not differ between blocks."""
     return {key: environment.get(key) for key in IDENTITY}
+
+
+def _version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, None where it is not there."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _own_caps() -> dict[str, Any]:

@@ -21,6 +21,7 @@ _HELPERS = (
     "walsender",
     "slotsync",
     "io worker",
+    "parallel worker",
 )
 
 
@@ -87,12 +88,29 @@ def title(pid: int) -> str:
 
 def client_backends(pids: Iterable[int]) -> int:
     """Count the Postgres client sessions among some processes by their titles."""
-    count = 0
-    for pid in pids:
-        text = title(pid)
-        if text.startswith("postgres: ") and not text[len("postgres: ") :].startswith(_HELPERS):
-            count += 1
-    return count
+    return Backends().count(pids)
+
+
+class Backends:
+    """Counts sessions again and again; what a process is for never changes, so each title is read only once."""
+
+    def __init__(self) -> None:
+        self._serves: dict[int, bool | None] = {}
+
+    def count(self, pids: Iterable[int]) -> int:
+        """Count the client sessions among some processes of a server."""
+        known, self._serves = self._serves, {}
+        for pid in pids:
+            serves = known.get(pid)
+            self._serves[pid] = _serves_a_client(title(pid)) if serves is None else serves
+        return sum(serves is True for serves in self._serves.values())
+
+
+def _serves_a_client(text: str) -> bool | None:
+    """Tell from a process's title; None for one that has none of the server's titles (yet)."""
+    if not text.startswith("postgres: "):
+        return None
+    return not text[len("postgres: ") :].startswith(_HELPERS)
 
 
 def cpu_ns(pids: Iterable[int]) -> int:

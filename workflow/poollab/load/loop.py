@@ -19,6 +19,8 @@ Requests = Sequence[Coroutine[Any, Any, None]]
 MADE_BEFORE = 250_000
 #: How long requests that were cancelled when the drain was over may take to end.
 CANCEL_S = 1.0
+#: As many requests are launched (one more) between two looks at which have ended; a look takes about 0.1 ms.
+KEPT_TASKS = (1 << 12) - 1
 
 
 class LoopEngine:
@@ -60,14 +62,17 @@ class LoopEngine:
         return self._runner.run(self._send(window, prepared, zero_ns))
 
     async def _send(self, window: Window, prepared: Requests, zero_ns: int) -> bool:
-        tasks: list[Any] = [None] * len(prepared)
-        create = self._loop.create_task
+        tasks: list[asyncio.Task[None]] = []
+        create, keep = self._loop.create_task, tasks.append
 
         def launch(number: int) -> None:
-            tasks[number] = create(prepared[number])
+            keep(create(prepared[number]))
+            # What has ended is let go now and then: a look at all of them at the end would stall the last requests.
+            if number & KEPT_TASKS == KEPT_TASKS:
+                tasks[:] = _under_way(tasks)
 
         await timer.Dispatcher(self._loop, window.due, launch, zero_ns=zero_ns).launched
-        if not tasks:
+        if not (tasks := _under_way(tasks)):
             return True
         left_ns = zero_ns + window.length_ns + self._drain_ns - time.monotonic_ns()
         _, pending = await asyncio.wait(tasks, timeout=max(0.0, left_ns / 1e9))
@@ -84,6 +89,10 @@ class LoopEngine:
     def facts(self) -> dict[str, Any]:
         """Name loop and timer, for the run's record."""
         return timer.names(self._loop)
+
+
+def _under_way(tasks: list[asyncio.Task[None]]) -> list[asyncio.Task[None]]:
+    return [task for task in tasks if not task.done()]
 
 
 class _MadeLater(Sequence[Coroutine[Any, Any, None]]):

@@ -17,7 +17,8 @@ IN_TABLE: Final[dict[str, dict[str, str]]] = {
         "offered_per_s": "scheduled requests per second of the window; null for a batch and for a closed loop",
         "achieved_per_s": "requests with status ok per second of the observed time (at least of the window, where a "
         "rate was offered)",
-        "observed_s": "from zero to the later of window end and last release; to the last release for a batch",
+        "observed_s": "from zero to the later of window end and last release; to the last release for a batch; of a "
+        "benchmark the time of its iterations",
     },
     "conditions": {
         "offered_per_s": "mean of the offered rates of the runs with status ok",
@@ -81,6 +82,11 @@ ANYWHERE: Final[dict[str, str]] = {
     "server_active_ns": "time that the server's sessions were executing, by its own clock; empty where it counts none, "
     "or where a connection is also held without a query",
     "client_active_ns": "sum of the query round trips as the client saw them, to compare with server_active_ns",
+    "driver": "driver of the load generator with its version, as it was loaded while the run was made; empty where it "
+    "used none, and in results of format 2",
+    "pool_class": "class of the pool with the version of its package, as Python named it while the run was made",
+    "database_sessions": "client sessions of the server, counted by the titles of its processes once a second; empty "
+    "in between, and where the processes cannot be seen in a group of their own",
     "iteration": "number of the timed iteration, from 0, the warm-up's first",
     "warm_up": "whether the iteration belongs to the warm-up",
     "began_ns": "when the iteration began, since the first measured one; negative in the warm-up",
@@ -99,8 +105,8 @@ ANYWHERE: Final[dict[str, str]] = {
 _SIDES: Final = {"database": "database", "generator": "load generator"}
 _SIDE: Final[dict[str, str]] = {
     "cap_cores": "CPU cap of the {side}; empty: uncapped",
-    "cpu_cores": "mean CPU use of the {side}: increase of its counter over the observed time",
-    "cpu_of_cap": "CPU use of the {side} as a share of its cap; empty where uncapped",
+    "cpu_cores": "mean CPU use of the {side}: increase of its counter over the observed time; empty for a benchmark",
+    "cpu_of_cap": "CPU use of the {side} as a share of its cap; empty where uncapped, and for a benchmark",
     "cpu_ns": "CPU time of the {side}, the kernel's total",
     "periods": "periods of the quota in which the {side} was active",
     "throttled": "periods in which the {side} was throttled",
@@ -112,6 +118,8 @@ _SIDE: Final[dict[str, str]] = {
     "file_bytes": "page cache and shared memory of the {side}",
     "shmem_bytes": "shared memory of the {side}; a server's shared buffers are part of it",
     "kernel_bytes": "kernel memory of the {side}",
+    "inactive_file_bytes": "page cache of the {side} that the kernel would take back first: working set = memory_bytes "
+    "- inactive_file_bytes",
     "memory_start_bytes": "memory of the {side} at zero, page cache included",
     "memory_mean_bytes": "mean of the samples of the memory of the {side}, page cache included",
     "memory_max_bytes": "largest sample of the memory of the {side}, page cache included",

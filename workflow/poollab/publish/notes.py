@@ -22,7 +22,7 @@ connection had been used.
   release), in `conditions` weighted by that time. `throttle_ratio` is throttled periods / active periods:
   neither a share of time nor of waiting. Throttled time adds up over CPUs.
 - Memory: raw usage of the cgroup at the start, mean and maximum of 10 samples a second; anonymous, shared
-  (the server's shared buffers), kernel, and page cache = file - shared.
+  (the server's shared buffers), kernel, and page cache = file - shared. The working set is memory - inactive file.
 - An empty field means that the value could not be had on that machine; it never means zero.
 
 `datapackage.json` says the same for programs (Frictionless Data Package). Check the files with

@@ -40,7 +40,7 @@ def build(results: Path) -> dict[str, Any]:
     study = StudyView.of(read.environment)
     kind = analyses.module(study.kind)
     context = _measured_part(read, study)
-    context["special"] = kind.build(context)
+    context["special"] = analyses.special(kind, context)
     context["tables"] = _tables(context)
     context["sections"] = [asdict(section) for section in sections.chosen(context, kind)]
     return {**context, "limitations": limitations.build(context)}
@@ -73,6 +73,7 @@ def _measured_part(read: Results, study: StudyView) -> dict[str, Any]:
         "analysis": read.analysis,
         "verdict": verdict.build(read.analysis, runs, caps["unenforced"]),
         "timelines": lines,
+        "lags": read.series.get("lags", []),
         "timeline_rule": seriesview.rule(lines) if lines else "",
         "environment": environment.build(recorded, study),
         "checks": checks.build(read),

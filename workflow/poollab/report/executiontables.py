@@ -1,48 +1,80 @@
 """Tables of the execution-models study: many waits, computing beside queries, and the moment to count from."""
 
+from collections import Counter
 from typing import Any
 
 from poollab.report import cells, measures, words
 from poollab.report.cells import Table, column
 from poollab.report.tables import WEAK_NOTE
 from poollab.report.words import MIB
+from poollab.stats import clients
 
 Row = dict[str, Any]
 RANKS = ("p50", "p95", "p99")
 
 
 def name(row: Row) -> str:
-    """Return how a client beside computing is called."""
-    return f"{row['client']}, computing in processes" if row["compute_in"] == "processes" else str(row["client"])
+    """Return how a row beside computing is called."""
+    return f"{row['label']}, computing in processes" if row["compute_in"] == "processes" else str(row["label"])
 
 
-def paired_waits(rows: list[Row]) -> list[Row]:
-    """Return one entry for each client: its plain run, with Python's own count from the traced one."""
-    clients = list(dict.fromkeys(row["client"] for row in rows))
-    found = []
-    for client in clients:
-        plain = next((r for r in rows if r["client"] == client and not r["traced"]), None)
-        traced = next((r for r in rows if r["client"] == client and r["traced"]), None)
-        one = plain or traced or {}
-        found.append(
-            {
-                **one,
-                "timed": plain is not None,
-                "traced_peak_bytes": traced["traced_peak_bytes"] if traced else None,
-                "traced_took_ns": traced["took_mean_ns"] if traced else None,
-            }
-        )
+def count(rows: list[Row]) -> str:
+    """Return how many requests a batch has, or the fewest and the most where batches differ."""
+    sizes = [int(row["batch"]) for row in rows]
+    return words.span(min(sizes, default=0), max(sizes, default=0))
+
+
+def lines(rows: list[Row]) -> dict[str, list[Row]]:
+    """Return the batches of each client, pools from the smallest; by workload too where there are several."""
+    several = len(clients.by_workload(rows)) > 1
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda r: (r["workload"], r["client"], r["pool_size"], r["arm"])):
+        found.setdefault(f"{row['client']}, {row['workload']}" if several else row["client"], []).append(row)
     return found
 
 
-def waits(rows: list[Row]) -> Table:
+def pool(row: Row) -> str:
+    """Return how a row of a client is called: its pool, with the arm where two have pools of that size."""
+    return str(row["pool_size"]) if row["label"] == row["client"] else f"{row['pool_size']} ({row['label']})"
+
+
+def took(row: Row) -> cells.Cell:
+    """Return the mean time of a batch in ms, with its smallest and largest run."""
+    low, high = words.to_ms(row["took_min_ns"]), words.to_ms(row["took_max_ns"])
+    return cells.number(words.to_ms(row["took_mean_ns"]), 1, low=low, high=high)
+
+
+def paired_waits(rows: list[Row]) -> list[Row]:
+    """
+    Return one entry for each condition of plain waits, with Python's own count from the traced waits of the same arm.
+
+    Traced waits that belong to no plain ones have entries of their own, without a time.
+    """
+    plain, traced = ([row for row in rows if row["traced"] is kind] for kind in (False, True))
+    partner = {id(row): next((t for t in traced if _alike(row, t)), None) for row in plain}
+    taken = {id(t) for t in partner.values() if t is not None}
+    alone = [t for t in traced if id(t) not in taken]
+    entries = [_entry(row, partner[id(row)], timed=True) for row in plain]
+    entries += [_entry(row, row, timed=False) for row in alone]
+    often = Counter(entry["label"] for entry in entries)
+    return [e if often[e["label"]] == 1 else {**e, "label": f"{e['arm']}, {e['workload']}"} for e in entries]
+
+
+def _alike(row: Row, other: Row) -> bool:
+    return all(row[key] == other[key] for key in ("arm", "batch", "wait_ms"))
+
+
+def _entry(row: Row, traced: Row | None, *, timed: bool) -> Row:
+    return {**row, "timed": timed, "traced_peak_bytes": traced["traced_peak_bytes"] if traced else None}
+
+
+def waits(rows: list[Row], notes: list[str]) -> Table:
     """Return time, resident memory and Python's own count of many waits at once, side by side."""
 
     def row(entry: Row) -> Row:
-        ends = {"low": entry["took_min_ns"] / 1e6, "high": entry["took_max_ns"] / 1e6}
-        time = cells.number(entry["took_mean_ns"] / 1e6, 1, **ends) if entry["timed"] else cells.number(None)
+        time = took(entry) if entry["timed"] else cells.number(None)
         return cells.row(
-            entry["client"],
+            entry["label"],
             [
                 time,
                 cells.number(words.scale(entry["added_rss_bytes"], 1 / MIB), 1),
@@ -53,11 +85,9 @@ def waits(rows: list[Row]) -> Table:
             ],
         )
 
-    batch, asked = max((r["batch"] for r in rows), default=0), next((r["wait_ms"] for r in rows), None)
-    each = "" if asked is None else f" of {asked:g} ms" if not isinstance(asked, list) else ""
     return cells.table(
         "exec-waits",
-        f"n = {batch:,} waits{each} at once, without a database",
+        f"n = {count(rows)} waits{_each(rows)} at once, without a database",
         [
             column("client"),
             column("time", "ms"),
@@ -73,12 +103,22 @@ def waits(rows: list[Row]) -> Table:
                 "Time: from the moment at which all are due to the end of the last. Resident memory: its peak, less "
                 "what there was before threads and requests were made. tracemalloc counts Python's own allocations in "
                 "a run of its own."
-            )
+            ),
+            *notes,
         ],
     )
 
 
-def beside(rows: list[Row]) -> Table:
+def _each(rows: list[Row]) -> str:
+    """Return how long a wait is, where all have one length; the shortest and the longest where they do not."""
+    lengths = [row["wait_ms"] for row in rows]
+    if not lengths or any(length is None or isinstance(length, list) for length in lengths):
+        return ""
+    low, high = min(lengths), max(lengths)
+    return f" of {low:g} ms" if low == high else f" of {low:g} to {high:g} ms"
+
+
+def beside(rows: list[Row], notes: list[str]) -> Table:
     """Return the times of requests beside computing, counted from the scheduled moment."""
 
     def row(entry: Row) -> Row:
@@ -106,7 +146,7 @@ def beside(rows: list[Row]) -> Table:
             column("runs ended"),
         ],
         _by_workload(rows, row),
-        [WEAK_NOTE],
+        [WEAK_NOTE, *notes],
     )
 
 

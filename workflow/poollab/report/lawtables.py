@@ -83,21 +83,11 @@ def holds(rows: list[Row], others: list[Row]) -> Table:
     """Return what a longer hold does, by Little's law and as measured."""
     bodies: dict[str, list[Row]] = {}
     for row in rows:
-        numbers = [
-            cells.number(row["most_per_s"]),
-            cells.number(row["rate_per_s"]),
-            cells.number(row["busy_at_rate"], 1),
-        ]
         name = f"{words.plural(row['connections'], 'connection')}: by Little's law"
-        bodies.setdefault(name, []).append(cells.row(f"{row['hold_ms']:g} ms", numbers))
+        bodies.setdefault(name, []).append(_by_law(row))
     for row in others:
-        hold = row["hold_mean_ns"]
-        numbers = [cells.number(row["most_per_s"]), cells.number(row["achieved_per_s"], 1)]
-        busy = None if hold is None or row["achieved_per_s"] is None else row["achieved_per_s"] * hold / 1e9
         name = f"{words.plural(row['connections'], 'connection')}: measured, {row['workload']}"
-        shown = words.MISSING if hold is None else f"{hold / 1e6:.2f} ms"
-        mark = "" if row["status"] == "ok" else row["status"]
-        bodies.setdefault(name, []).append(cells.row(shown, [*numbers, cells.number(busy, 1)], mark))
+        bodies.setdefault(name, []).append(_as_measured(row))
     return cells.table(
         "law-holds",
         f"What the hold time does: n = {len(rows) + len(others)} cases",
@@ -105,11 +95,42 @@ def holds(rows: list[Row], others: list[Row]) -> Table:
             column("hold"),
             column("most that the pool completes", "per s"),
             column("rate", "per s"),
+            column("needed at that rate", "connections"),
             column("busy at that rate", "connections"),
         ],
         list(bodies.items()),
-        ["The rate of the calculated rows is the highest that the arm kept. Hold time is what each connection costs."],
+        [
+            (
+                "The rate of the calculated rows is the highest that the arm kept, and what it would need with such a "
+                "hold is rate x hold: nothing of that was measured, and a pool that has fewer does not keep the rate. "
+                "Hold time is what each connection costs."
+            )
+        ],
     )
+
+
+def _by_law(row: Row) -> Row:
+    numbers = [
+        cells.number(row["most_per_s"]),
+        cells.number(row["rate_per_s"], missing="no rate was kept"),
+        cells.number(row["needed_at_rate"], 1, missing="no rate was kept"),
+        cells.number(None, missing="calculated: nothing was busy"),
+    ]
+    mark = "more than the pool has" if row["enough"] is False else ""
+    return cells.row(f"{row['hold_ms']:g} ms", numbers, mark)
+
+
+def _as_measured(row: Row) -> Row:
+    hold, rate = row["hold_mean_ns"], row["achieved_per_s"]
+    busy = None if hold is None or rate is None else rate * hold / 1e9
+    numbers = [
+        cells.number(row["most_per_s"]),
+        cells.number(rate, 1),
+        cells.number(None, missing="measured: see busy"),
+        cells.number(busy, 1),
+    ]
+    mark = "" if row["status"] == "ok" else row["status"]
+    return cells.row(words.MISSING if hold is None else f"{hold / 1e6:.2f} ms", numbers, mark)
 
 
 def sizes(rows: list[Row], targets: Row) -> Table:

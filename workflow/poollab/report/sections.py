@@ -33,6 +33,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("timeline", "One run over time", figures=("timeline",), needs=("connections", "timeline")),
     Section("order", "Order and drift", figures=("order",), needs=("conditions",)),
     Section("delivered", "Was the load delivered?", figures=("delivered",), needs=("open-loop", "conditions")),
+    Section("lag", "Runs that did not keep their rate", figures=("lag",), needs=("overloaded",)),
     Section("limiter", "What was the limit?", figures=("limiter",), needs=("connections", "conditions")),
     Section("quota", "With and without the quota", needs=("several-limits", "conditions")),
     Section("method", "Method", figures=("stamps",)),
@@ -46,13 +47,14 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def traits(context: Context) -> set[str]:
-    """Return what a study has: `conditions`, `open-loop`, `connections`, `timeline`, `several-limits`."""
+    """Return which traits a study has, of those that SECTIONS names."""
     groups = context["groups"]
     found = {
         "conditions": bool(groups),
         "open-loop": not groups or any(not g["closed"] for g in groups),
         "connections": not groups or any(g["connections"] for g in groups),
         "timeline": bool(context["timelines"]),
+        "overloaded": bool(context["lags"]),
         "several-limits": len({g["limits"] for g in groups}) > 1,
     }
     return {name for name, holds in found.items() if holds}

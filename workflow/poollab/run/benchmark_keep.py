@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from poollab.data import store
 from poollab.data.schemas import FORMAT_VERSION
-from poollab.load.families.runner import sizes
 from poollab.load.families.work import SHAPES
-from poollab.load.rows import OK
+from poollab.load.rows import OK, UNFINISHED
 from poollab.quantiles import nearest_rank
-from poollab.run import benchmark_tables, tables, validity
+from poollab.run import benchmark_tables, plausible, tables, validity
 from poollab.run.benchmark import Seen
 from poollab.run.cell import Plan, about
 from poollab.run.guard import Guard
@@ -25,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 def keep(plan: Plan, seen: Seen, scratch: Path, out: Path, block: int, guard: Guard) -> dict[str, Any]:
     """Write requests, warm-up, iterations, samples and the record of one run; return the record."""
     row, facts = plan.settings["workload"]["benchmark"], seen.facts
-    columns = benchmark_tables.read_stamps(scratch / "stamps.bin", facts["operations"], row["operations"])
+    columns = benchmark_tables.read_stamps(scratch / "stamps.bin", facts["operations"])
     warm = columns["iteration"] < row["warm_up_iterations"]
     timed = benchmark_tables.iterations(columns, facts, row["warm_up_iterations"])
     samples = tables.samples(seen.sampler.columns, seen.zero_ns)
@@ -37,8 +36,13 @@ def keep(plan: Plan, seen: Seen, scratch: Path, out: Path, block: int, guard: Gu
         "samples.parquet": samples,
     }
     measured = {name: column[~warm] for name, column in columns.items()}
-    ends = _ends(row, facts, seen)
-    found = [*_host(others, guard), *_errors(measured, plan.settings["allowed_errors"]), *_unclean(row, ends)]
+    ends = _ends(row, columns, warm, seen)
+    found = [
+        *_host(others, guard),
+        *_errors(measured, plan.settings["allowed_errors"]),
+        *_unclean(row, ends),
+        *_implausible(row, measured),
+    ]
     files = {name: store.write_parquet(out / name, table, **about(plan)) for name, table in made.items()}
     times = [it["duration_ns"] for it in timed.to_pylist() if not it["warm_up"]]
     record = {
@@ -60,19 +64,20 @@ def keep(plan: Plan, seen: Seen, scratch: Path, out: Path, block: int, guard: Gu
         **ends,
         "generator": {"plan": "simple statement", "timer": "none", **_generator(facts)},
         "host": {**asdict(others), "waited_s": round(guard.waited_s, 1), "clock_stepped_s": _clock_step(seen)},
-        "benchmark": _benchmark(facts, times, seen),
+        "benchmark": _benchmark(row, facts, times, seen),
         "files": files,
     }
     store.write_json(out / "run.json", record)
     return record
 
 
-def _benchmark(facts: Mapping[str, Any], times: list[int], seen: Seen) -> dict[str, Any]:
+def _benchmark(row: Mapping[str, Any], facts: Mapping[str, Any], times: list[int], seen: Seen) -> dict[str, Any]:
     """Return the result of the row with the proof of what ran."""
     return {
         "iterations": len(times),
         "mean_ns": float(np.mean(times)) if times else None,
         "median_ns": nearest_rank(np.array(times, dtype=np.int64), 0.5),
+        "unhurried_ns": sum(facts["unhurried_ns"][row["warm_up_iterations"] :]),
         "implementations": facts["implementations"],
         "connects": len(facts["connects"]),
         "connects_timed": sum(it["connects"] for it in facts["iterations"]),
@@ -91,19 +96,26 @@ def _generator(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ends(row: Mapping[str, Any], facts: Mapping[str, Any], seen: Seen) -> dict[str, Any]:
-    """Return the same facts about connections as other runs have; a pool that begins empty is expected empty."""
-    fresh = SHAPES[row["family"]].fresh
-    before = sum(it["iteration"] >= row["warm_up_iterations"] and it["connects"] for it in facts["iterations"])
+def _ends(
+    row: Mapping[str, Any], columns: Mapping[str, Ints], warm: npt.NDArray[np.bool_], seen: Seen
+) -> dict[str, Any]:
+    """
+    Return the same facts about connections as other runs have; None for what was not looked at.
+
+    A pool that each iteration makes anew has no connections of its own that could be kept.
+    """
+    fresh, facts = SHAPES[row["family"]].fresh, seen.facts
+    inside = sum(it["connects"] for it in facts["iterations"] if it["iteration"] >= row["warm_up_iterations"])
+    unfinished = columns["status"] == UNFINISHED
     return {
         "pool_size": row["pool"],
-        "connections": sum(sizes(dict(row))),
+        "connections": None if fresh else sum(at < facts["zero_ns"] for at, _ in facts["connects"]),
         "sessions_before": seen.sessions[0],
         "sessions_after": seen.sessions[1],
-        "new_connections": 0 if fresh else int(before),
-        "reachable": row["pool"],
-        "warm_up_drained": True,
-        "finished": True,
+        "new_connections": None if fresh else inside,
+        "reachable": None,
+        "warm_up_drained": not unfinished[warm].any(),
+        "finished": not unfinished[~warm].any(),
     }
 
 
@@ -127,6 +139,13 @@ def _unclean(row: Mapping[str, Any], ends: Mapping[str, Any]) -> Iterator[tuple[
             yield "unclean", f"{found} server sessions {when} the measured iterations, expected {ends['pool_size']}"
     if ends["new_connections"]:
         yield "unclean", f"{ends['new_connections']} connections were made inside the clock"
+
+
+def _implausible(row: Mapping[str, Any], columns: Mapping[str, Ints]) -> Iterator[tuple[str, str]]:
+    """No more connections are held at once than the pools of a row have together."""
+    fault = plausible.fault(columns, int(row["pool"]))
+    if fault is not None:
+        yield "unclean", fault
 
 
 def _clock_step(seen: Seen) -> float:

@@ -17,31 +17,31 @@ from poollab.run.tables import connection_numbers, uses
 Ints = npt.NDArray[np.int64]
 
 
-def read_stamps(path: Path, operations: int, each: int) -> dict[str, Ints]:
+def read_stamps(path: Path, operations: int) -> dict[str, Ints]:
     """
     Read the columns of all check-outs, and say when each was due.
 
-    A caller's first check-out is due when it begins, every further one when its connection of before was given back.
+    A caller's first check-out of a wave is due when the wave begins, every further one when its connection of before
+    was given back.
 
     Args:
         path: the generator's stamps.bin.
         operations: check-outs in all iterations together.
-        each: check-outs of each caller, which stand one after another.
 
     Raises:
         MeasurementError: the file has another length, so rows are missing.
     """
     data = np.fromfile(path, dtype=np.int64)
     if len(data) != operations * len(COLUMNS):
-        due = operations * len(COLUMNS)
-        raise MeasurementError(f"{path.name} holds {len(data)} values where {due} are due; rows are missing")
+        wanted = operations * len(COLUMNS)
+        raise MeasurementError(f"{path.name} holds {len(data)} values where {wanted} are due; rows are missing")
     columns = dict(zip(COLUMNS, data.reshape(len(COLUMNS), operations), strict=True))
     before = np.concatenate([[ABSENT], columns["released"][:-1]]) if operations else columns["released"]
-    first = np.arange(operations) % each == 0
     # Where nothing was done with a connection no clock was read after it was taken.
     unused = (columns["result"] == ABSENT) & (columns["status"] == OK)
     columns["result"] = np.where(unused, columns["acquired"], columns["result"])
-    columns["scheduled"] = np.where(first | (before == ABSENT), columns["started"], before)
+    due = np.where(before == ABSENT, columns["started"], before)
+    columns["scheduled"] = np.where(columns["scheduled"] == ABSENT, due, columns["scheduled"])
     return columns
 
 

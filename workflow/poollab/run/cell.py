@@ -22,6 +22,8 @@ SAMPLE_EVERY_S = 0.1
 #: Bounds for the parts whose length the study does not say.
 CONNECT_WITHIN_S = 120.0
 END_WITHIN_S = 60.0
+#: A server process that has lost its client ends within this time.
+GONE_WITHIN_S = 2.0
 #: Executions on each connection before the warm-up (the client's: five custom plans and two more).
 WARM_UPS = 7
 #: Between the word to go and the first arrival: time for every process to hear it, and for nothing else.
@@ -76,6 +78,8 @@ class Observed:
     """How long the window took by the wall clock; differs from the monotonic one when that clock was stepped."""
     counters: dict[str, tuple[Counters, Counters]] = field(default_factory=dict)
     sessions: tuple[int | None, int | None] = (None, None)
+    sessions_left: int | None = None
+    """Server sessions that were still there when the load generator had closed its pool and ended."""
     active_ns: tuple[int | None, int | None] = (None, None)
     """The server's account of how long its sessions were executing, read just outside the window."""
     facts: dict[str, Any] = field(default_factory=dict)
@@ -138,6 +142,18 @@ def observe(
         dialogue.close()
 
 
+def _sessions_left(lab: Lab) -> int | None:
+    until = time.monotonic() + GONE_WITHIN_S
+    while (left := lab.sessions()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return left
+
+
+def _stands(lab: Lab) -> None:
+    if not lab.alive():
+        raise LabError("the server ended while connections were made; this block is over")
+
+
 def own_tasks(arm: Mapping[str, Any]) -> int:
     """Return how many threads and processes of ours can be runnable at once: sessions, workers, and what leads them."""
     return int(arm["processes"] * (arm["size"] + (arm.get("threads") or 0) + (arm.get("executor") or 0) + 1))
@@ -149,7 +165,7 @@ def _converse(lab: Lab, plan: Plan, dialogue: Chorus, observed: Observed, check:
     # Every connection is warmed with each statement in turn, each execution within its own time-out.
     statements = sum(step["do"] == "query" for step in observed.spec["steps"])
     warming_s = plan.settings["arm"]["size"] * statements * WARM_UPS * plan.settings["timeouts"]["query_s"]
-    dialogue.expect("connected", CONNECT_WITHIN_S + warming_s)
+    dialogue.expect("connected", CONNECT_WITHIN_S + warming_s, between=lambda: _stands(lab))
     dialogue.expect("ready", warm_s + drain_s + 30, SAMPLE_EVERY_S, lambda: check("the warm-up"))
     # Our query ends before the word is given: none of ours reaches the server while it is measured.
     before, active = lab.sessions(), active_ns(lab.admin_dsn())
@@ -178,6 +194,7 @@ def _converse(lab: Lab, plan: Plan, dialogue: Chorus, observed: Observed, check:
     observed.active_ns = (active, active_ns(lab.admin_dsn()))
     dialogue.say("close")
     dialogue.finish(END_WITHIN_S)
+    observed.sessions_left = _sessions_left(lab)
     if not lab.alive():
         raise LabError("the server ended during the run; this block is over")
     if (end["database"].oom_kills or 0) > (start["database"].oom_kills or 0):

@@ -11,6 +11,10 @@ from typing import Any
 from poollab.errors import MeasurementError
 from poollab.lab.base import GeneratorProcess
 
+#: How a process ends that was killed (SIGKILL), and a container whose process was.
+KILLED = (-9, 137)
+MEMORY = "raise load_generator.limits.memory_mib (or lower what the arm asks for) and run the same command again"
+
 
 class Dialogue:
     """Events from the generator, words to it; never waits without a bound."""
@@ -62,7 +66,7 @@ class Dialogue:
                 # No writer: not started yet, or gone.
                 time.sleep(0.005)
         if self.process is not None and b"\n" not in self._text and (code := self.process.poll()) is not None:
-            raise self._death(f"the load generator ended with {code} before {event}")
+            raise self._death(f"the load generator ended with {code} before {event}", code)
         if time.monotonic() > deadline:
             raise MeasurementError(f"the load generator did not get to {event} within {within_s:g} s")
 
@@ -73,13 +77,16 @@ class Dialogue:
             if time.monotonic() > deadline:
                 raise MeasurementError(f"the load generator did not end within {within_s:g} s")
             time.sleep(0.005)
-        if self.process is not None and code != 0:
-            raise self._death(f"the load generator ended with {code}")
+        if self.process is not None and code:
+            raise self._death(f"the load generator ended with {code}", code)
 
-    def _death(self, text: str) -> MeasurementError:
+    def _death(self, text: str, code: int) -> MeasurementError:
         """Give the user the last line that the generator wrote; its traceback is the cause, for the log."""
         said = self.process.errors().strip() if self.process else ""
-        error = MeasurementError(f"{text}: {said.splitlines()[-1] if said else 'no message'}")
+        last = said.splitlines()[-1] if said else "no message"
+        if code in KILLED and self.process and self.process.killed_for_memory():
+            last = f"the kernel killed it for want of memory; {MEMORY}"
+        error = MeasurementError(f"{text}: {last}")
         error.__cause__ = RuntimeError(said) if said else None
         return error
 

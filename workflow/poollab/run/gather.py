@@ -58,10 +58,18 @@ def facts(scratch: Path, spec: Mapping[str, Any]) -> dict[str, Any]:
         "plan": plans.pop() if len(plans) == 1 else "mixed",
         "backends": [pid for one in each for pid in one["backends"]],
         "exhausted": any(one["exhausted"] for one in each),
-        "memory": [one["memory"] for one in each],
+        "memory": _memory([one["memory"] for one in each]),
+        "prepare_ns": max(one["prepare_ns"] for one in each),
         "compute": [one["compute"] for one in each] if whole["compute"] else None,
         "processes": len(each),
     }
+
+
+def _memory(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the memory of all processes together; pages that they share are counted in each."""
+    flag = "peak_covers_window_only"
+    whole: dict[str, Any] = {name: _sum([one[name] for one in each]) for name in each[0] if name != flag}
+    return whole | {flag: all(one[flag] for one in each)}
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -1,6 +1,6 @@
 """Judge a run and write its files; run.json comes last, so a cell is complete or absent."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ def keep(plan: Plan, observed: Observed, scratch: Path, out: Path, block: int, g
     facts, spec = observed.facts, observed.spec
     (measured, errors), (warm, warm_errors) = (gather.rows(scratch, spec, name) for name in ("measure", "warm_up"))
     shape = validity.shape_of(plan.settings, measured)
-    ends = validity.ends_of(spec, measured, facts, observed.sessions)
+    ends = replace(validity.ends_of(spec, measured, facts, observed.sessions), sessions_left=observed.sessions_left)
     samples = tables.samples(observed.sampler.columns, observed.zero_ns)
     others = validity.host_use(samples)
     limits = (guard.limits.other_cpu, guard.limits.steal)

@@ -19,6 +19,8 @@ Ints = npt.NDArray[np.int64]
 KEPT_SHARE = 0.99
 #: A stretch is not judged by fewer requests than this that it left behind: they may be one burst, or chance.
 LEFT_BEHIND = 10
+#: What a rate that is not kept leaves behind was there at this share of the window already.
+LAST = 0.9
 
 
 def found(columns: Mapping[str, Ints], window_s: float, shape: "Shape") -> Iterator[tuple[str, str]]:
@@ -28,18 +30,11 @@ def found(columns: Mapping[str, Ints], window_s: float, shape: "Shape") -> Itera
     if shape.parts is not None:
         yield from _by_part(columns, window_s, shape.parts)
         return
-    done, ordinary_ns = _done(columns)
-    # Completed requests over the time they took: up to the last release, less what one request ordinarily takes, since
-    # the last ones are under way when the window ends however well the rate is kept.
-    last_s = max(window_s, (float(end(columns)[done].max()) - ordinary_ns) / 1e9) if done.any() else window_s
-    short = len(done) * last_s / window_s - int(done.sum())
-    kept = int(done.sum()) / last_s / (len(done) / window_s)
-    # In a window of few requests one of them is more than the share that is allowed: less than one is not a rate.
-    if kept < KEPT_SHARE and short >= 1:
-        yield (
-            "overloaded",
-            f"{kept:.1%} of the offered rate was achieved ({int(done.sum())} requests in {last_s:.2f} s)",
-        )
+    count, done = len(columns["scheduled"]), _done(columns)[0]
+    left = max(_left_behind(columns, window_s), int((~done).sum()))
+    # In a window of few requests one or two of them are more than the share that is allowed, and no rate.
+    if left > max(min(LEFT_BEHIND, 0.1 * count), (1 - KEPT_SHARE) * count, 1):
+        yield "overloaded", f"{1 - left / count:.1%} of the offered rate was achieved ({left} of {count} left behind)"
     if backlog_grows(columns):
         yield "overloaded", "the backlog grew over the window"
 
@@ -49,6 +44,31 @@ def _done(columns: Mapping[str, Ints]) -> tuple[npt.NDArray[np.bool_], float]:
     # A query that the server answered with an error was answered: it counts as an error and not as overload.
     done = (columns["status"] == OK) | ((columns["status"] == ERROR) & (columns["released"] != ABSENT))
     return done, float(np.median((end(columns) - columns["scheduled"])[done])) if done.any() else 0.0
+
+
+def _left_behind(columns: Mapping[str, Ints], window_s: float) -> int:
+    """
+    Return how many requests more than usual were unanswered at the end of the window, and for its last tenth.
+
+    What is under way when a window ends is no overload, however long one request takes, and neither is a hiccup
+    just before: a rate that is not kept leaves ever more requests behind. More than usual means both more than were
+    in flight in the calmest quarter, and longer under way than the middle request of the quickest quarter.
+    """
+    done, _ = _done(columns)
+    scheduled, over = columns["scheduled"], end(columns)
+    quarters = [part for part in np.array_split(np.arange(len(scheduled)), 4) if len(part)]
+    if not quarters:
+        return 0
+    in_flight = in_flight_at_arrivals(columns)
+    usual = min(float(np.median(in_flight[part])) for part in quarters)
+    quick_ns = min((float(np.median((over - scheduled)[p][done[p]])) for p in quarters if done[p].any()), default=0.0)
+
+    def behind(at_ns: float) -> int:
+        here = scheduled < at_ns
+        unanswered = int((here & ~(done & (over <= at_ns))).sum()) - usual
+        return int(min(unanswered, (here & ~(done & (over <= at_ns + quick_ns))).sum()))
+
+    return max(0, min(behind(window_s * 1e9 * share) for share in (LAST, 1.0)))
 
 
 def _by_part(columns: Mapping[str, Ints], window_s: float, parts: npt.NDArray[np.int16]) -> Iterator[tuple[str, str]]:

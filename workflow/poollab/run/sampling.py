@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 from poollab.lab.base import Counters, CounterSource
+from poollab.lab.counters import CgroupCounters
+from poollab.lab.procs import Backends
 
 SIDE_VALUES = (
     "cpu_ns",
@@ -15,7 +17,11 @@ SIDE_VALUES = (
     "file_bytes",
     "shmem_bytes",
     "kernel_bytes",
+    "inactive_file_bytes",
 )
+
+#: Between two looks at the server's sessions; each title is read once, so that a look takes a tenth of a millisecond.
+LOOK_EVERY_NS = 1_000_000_000
 
 
 class Host:
@@ -47,7 +53,8 @@ class Sampler:
 
     def __init__(self, database: CounterSource, generator: CounterSource) -> None:
         self._sources = {"database": database, "generator": generator}
-        self._host = Host()
+        self._host, self._backends = Host(), Backends()
+        self._look_at_ns: int | None = None
         self.columns: dict[str, list[int | None]] = {}
 
     def take(self) -> dict[str, Counters]:
@@ -56,6 +63,21 @@ class Sampler:
         row: dict[str, Any] = {"at_ns": readings["database"].at_ns}
         for side, reading in readings.items():
             row |= {f"{side}_{name}": getattr(reading, name) for name in SIDE_VALUES}
+        row["database_sessions"] = self._sessions(readings["database"].at_ns)
         for name, value in (row | self._host.read()).items():
             self.columns.setdefault(name, []).append(value)
         return readings
+
+    def _sessions(self, now_ns: int) -> int | None:
+        """
+        Count the server's client sessions once a second; None in between, and where they cost too much to see.
+
+        Not at the first reading, which marks zero: the first look reads every title.
+        """
+        database, due_ns = self._sources["database"], self._look_at_ns
+        if due_ns is None:
+            self._look_at_ns = now_ns
+        if due_ns is None or now_ns < due_ns or not isinstance(database, CgroupCounters):
+            return None
+        self._look_at_ns = now_ns + LOOK_EVERY_NS
+        return self._backends.count(database.pids())

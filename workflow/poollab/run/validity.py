@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from poollab.load import arrivals
-from poollab.load.rows import ABSENT, OK
+from poollab.load.rows import ABSENT, OK, UNFINISHED
 from poollab.quantiles import nearest_rank
 from poollab.run import overload, plausible
 
@@ -26,6 +26,8 @@ LATE_SHARE_OF_GAP = 0.20
 #: Less is never late: at 5,000 requests a second a fifth of the gap is 0.04 ms, which no timer keeps, and 1 ms is the
 #: delay within which `make bench` calls a rate kept.
 KEPT_WITHIN_NS = 1_000_000
+#: So many requests are named where some did not end.
+FIRST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Ends:
     finished: bool
     expected: int
     """Connections of all processes together; none for a workload without a database."""
+    sessions_left: int | None = None
+    """Server sessions that outlived the load generator."""
     ran_out: bool = False
     """A closed loop stopped because there was no more room for requests."""
 
@@ -98,8 +102,12 @@ class HostUse:
 
     other_cpu: float | None = None
     steal: float | None = None
+    resolution: float = 0.0
+    """What the kernel's ticks leave open in a stretch of this length: a short one is not busy for a tick or two."""
 
 
+#: Clock ticks by which a difference of the kernel's own counts may be off, over all of them.
+TICKS_OFF = 6
 #: A run whose mean use by others is above this share of the guard's threshold is marked, though not broken off.
 BUSY_SHARE = 0.5
 
@@ -123,7 +131,8 @@ def host_use(samples: pa.Table) -> HostUse:
     others = None
     if whole is not None and database is not None and generator is not None:
         others = max(0.0, (whole - database - generator) / all_ns)
-    return HostUse(others, None if steal is None else steal / all_ns)
+    resolution = TICKS_OFF / os.sysconf("SC_CLK_TCK") * 1e9 / all_ns
+    return HostUse(others, None if steal is None else steal / all_ns, resolution)
 
 
 def judge(
@@ -141,19 +150,37 @@ def judge(
     `limits` are the guard's thresholds for CPU taken by others and for steal, as shares of all CPUs.
     """
     shape = shape or Shape()
-    lateness = first_lateness_p99(columns)
+    lateness = first_lateness_p99(columns, shape)
     found = [*_late(columns, lateness, shape), *overload.found(columns, window_s, shape)]
-    found += [*busy(host or HostUse(), limits), *_errors(columns, allowed_errors), *_unclean(ends)]
+    found += [*busy(host or HostUse(), limits), *_errors(columns, allowed_errors), *_unclean(ends, columns["status"])]
     if (odd := plausible.fault(columns, ends.expected)) is not None:
         found.append(("unclean", odd))
     words = dict.fromkeys(word for word, _ in found)
     return Verdict("+".join(words) or "ok", "; ".join(text for _, text in found), lateness)
 
 
-def first_lateness_p99(columns: Mapping[str, Ints]) -> int | None:
-    """Return the p99 of started - scheduled over the first request of each arrival instant, in ns."""
-    first = arrivals.first_of_instant(columns["scheduled"]) & (columns["started"] != ABSENT)
-    return nearest_rank((columns["started"] - columns["scheduled"])[first], 0.99)
+def first_lateness_p99(columns: Mapping[str, Ints], shape: Shape) -> int | None:
+    """Return the p99 of started - scheduled over the requests that are judged by it, in ns; None without any."""
+    return nearest_rank((columns["started"] - columns["scheduled"])[_judged(columns, shape)], 0.99)
+
+
+def _judged(columns: Mapping[str, Ints], shape: Shape) -> npt.NDArray[np.bool_]:
+    """
+    Tell which requests show how late we were: the first of each instant, where a thread was free for it.
+
+    Where requests need a thread and all of them are busy, the wait for one is the arm's own and no lateness of ours.
+    """
+    first = arrivals.first_of_instant(columns["scheduled"])
+    judged = np.asarray(first & (columns["started"] != ABSENT), dtype=np.bool_)
+    if shape.threads is None:
+        return judged
+    process = columns.get("process", np.zeros(len(judged), dtype=np.int64))
+    for number in np.unique(process):
+        mine = process == number
+        names = [name for name in ("scheduled", "released", "ended") if name in columns]
+        under_way = overload.in_flight_at_arrivals({name: columns[name][mine] for name in names})
+        judged[mine] &= under_way < shape.threads
+    return judged
 
 
 def _late(columns: Mapping[str, Ints], lateness: int | None, shape: Shape) -> Iterator[tuple[str, str]]:
@@ -162,7 +189,8 @@ def _late(columns: Mapping[str, Ints], lateness: int | None, shape: Shape) -> It
         if share is not None and share > 1:
             few = f" ({shape.threads} worker threads for each process)" if shape.threads else ""
             yield "generator-late", f"p99 lateness {lateness / 1e6:.2f} ms is over {_allowed(columns, shape)}{few}"
-    if missing := int((columns["started"] == ABSENT).sum()):
+    # With threads all busy to the end it is their number, and no fault of the schedule: the rows say `unfinished`.
+    if shape.threads is None and (missing := int((columns["started"] == ABSENT).sum())):
         yield "generator-late", f"{missing} requests were never started"
 
 
@@ -184,7 +212,7 @@ def late_share_of_allowed_p99(columns: Mapping[str, Ints], shape: Shape) -> floa
     Allowed is a fifth of the gap or `KEPT_WITHIN_NS`, whichever is more. The gap is that of the stretch at hand, since
     one lateness is much at a high rate and little at a low one; a single instant has no gap and cannot be late.
     """
-    first = arrivals.first_of_instant(columns["scheduled"]) & (columns["started"] != ABSENT)
+    first = _judged(columns, shape)
     gaps = np.empty(len(first))
     parts = np.zeros(len(first), dtype=np.int16) if shape.parts is None else shape.parts
     for part in np.unique(parts):
@@ -198,7 +226,7 @@ def late_share_of_allowed_p99(columns: Mapping[str, Ints], shape: Shape) -> floa
 def busy(host: HostUse, limits: tuple[float, float]) -> Iterator[tuple[str, str]]:
     """Say what others took of the host, where it is near the thresholds of the guard (CPU by others, steal)."""
     for value, limit, text in zip((host.other_cpu, host.steal), limits, ("taken by others", "stolen"), strict=True):
-        if value is not None and value > BUSY_SHARE * limit:
+        if value is not None and value - host.resolution > BUSY_SHARE * limit:
             yield (
                 "host-busy",
                 f"{value:.0%} of the host's CPU time was {text} on average (above {BUSY_SHARE * limit:.0%})",
@@ -211,7 +239,9 @@ def _errors(columns: Mapping[str, Ints], allowed: float) -> Iterator[tuple[str, 
         yield "errors", f"{failed} of {len(columns['status'])} requests did not end ok"
 
 
-def _unclean(ends: Ends) -> Iterator[tuple[str, str]]:
+def _unclean(ends: Ends, status: Ints) -> Iterator[tuple[str, str]]:
+    numbers = ", ".join(map(str, np.flatnonzero(status == UNFINISHED)[:FIRST]))
+    first = f" (the first: {numbers})" if numbers else ""
     facts: list[tuple[bool, str]] = [
         (
             ends.connections != ends.expected,
@@ -225,13 +255,14 @@ def _unclean(ends: Ends) -> Iterator[tuple[str, str]]:
             ends.sessions_after not in (None, ends.expected),
             f"{ends.sessions_after} server sessions after the run, expected {ends.expected}",
         ),
+        (bool(ends.sessions_left), f"{ends.sessions_left} server sessions were left when the pool had been closed"),
         (ends.new_connections > 0, f"{ends.new_connections} connections were made inside the window"),
         (
             ends.reachable != ends.expected,
             f"{ends.reachable} connections could be taken at the end, expected {ends.expected}",
         ),
         (not ends.warm_up_drained, "the warm-up did not drain"),
-        (not ends.finished, "requests were still under way when the drain ended"),
+        (not ends.finished, f"requests were still under way when the drain ended{first}"),
         (ends.ran_out, "the loop stopped early for want of room; raise closed.max_per_s"),
     ]
     yield from (("unclean", text) for wrong, text in facts if wrong)

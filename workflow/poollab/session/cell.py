@@ -9,6 +9,7 @@ from poollab.data import store
 from poollab.errors import LabError, MeasurementError, SafetyStop
 from poollab.lab import choose
 from poollab.lab.base import Lab
+from poollab.quantiles import beyond
 from poollab.run import benchmark
 from poollab.run.cell import Plan, measure
 from poollab.run.guard import Guard, Thresholds
@@ -86,4 +87,16 @@ def _progress(paths: Paths, session: dict[str, Any], record: dict[str, Any]) -> 
     waiting = [name for name in planned if not paths.run_record(name).exists()]
     done = len(planned) - len(waiting)
     left = sum(window_s(session["cells"][name]["settings"]) + EACH_S for name in waiting) + 5
-    terminal.say(terminal.cell_line(done, len(planned), record, record["overall_p99_ns"], left))
+    terminal.say(terminal.cell_line(done, len(planned), record, _beyond_p99(paths, record), left))
+
+
+def _beyond_p99(paths: Paths, record: dict[str, Any]) -> int:
+    """Return how many requests with status ok lie beyond the run's p99; of a benchmark none is shown."""
+    if record["overall_p99_ns"] is None or "benchmark" in record:
+        return 0
+    import pyarrow.compute as pc  # noqa: PLC0415 - loaded with the files that were just written
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    with pq.ParquetFile(paths.cell(record["cell"]) / "requests.parquet") as file:
+        status = file.read(columns=["status"])["status"].cast("string")
+    return beyond(pc.sum(pc.equal(status, "ok")).as_py() or 0, 0.99)

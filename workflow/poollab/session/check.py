@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from poollab.data import sums
 from poollab.errors import IdentityError
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
@@ -109,4 +110,16 @@ def set_aside(paths: Paths, damaged: dict[str, str]) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(paths.cell(name), target)
         lines.append(f"{paths.cell(name)}: {fault}; moved to {target}, and the cell is measured again.")
+    return lines
+
+
+def drop_damaged(paths: Paths) -> list[str]:
+    """Remove tables and pages that are not as they were made, so that they are made again; say which."""
+    lines, damaged = [], sums.differing(paths.results)
+    if damaged:
+        # Snakemake misses nothing that only leads to what is there already, so the end of the way goes first.
+        paths.package.unlink(missing_ok=True)
+    for path in damaged:
+        path.unlink(missing_ok=True)
+        lines.append(f"{path}: is not as it was made (its checksum differs); removed, and made again from the cells.")
     return lines

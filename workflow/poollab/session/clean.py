@@ -9,7 +9,7 @@ from poollab.errors import ConfigError
 from poollab.lab import leftovers
 from poollab.lab.place import Owner
 from poollab.labels import LABEL_RULE, is_label
-from poollab.session import lock
+from poollab.session import access, lock
 from poollab.session.open import configured_results
 from poollab.session.paths import Paths
 from poollab.session.teardown import end_block
@@ -60,7 +60,8 @@ def clean_results(root: Path, study: str, ask: Callable[[str], bool], results: s
     if not is_label(study):
         raise ConfigError([f"study = {study!r}: must be {LABEL_RULE}"])
     folder = configured_results(root, study, results)
-    lock.clear_stale(root)
+    with access.writable(root / ".snakemake"):
+        lock.clear_stale(root)
     # A folder of the project that no study wrote is nobody's results, whatever RESULTS= and STUDY= make of it.
     if not (folder / "state").is_dir():
         known = sorted(p.parent.name for p in (root / "results").glob("*/state"))
@@ -70,5 +71,6 @@ def clean_results(root: Path, study: str, ask: Callable[[str], bool], results: s
     runs = len(list((folder / "cells").glob("*/run.json")))
     if not ask(f"Remove {folder} with {runs} measured runs for good?"):
         return "Nothing was removed."
-    shutil.rmtree(folder)
+    with access.writable(folder):
+        shutil.rmtree(folder)
     return f"Removed {folder} ({runs} runs)."

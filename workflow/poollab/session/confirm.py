@@ -26,8 +26,8 @@ def not_needed(paths: Paths, session: dict[str, Any], plan: Plan, block: int) ->
     Write and return the record of a pass that need not be measured; None for one that must be.
 
     A benchmark's must be measured where it is the first, where the study asks for all, where the arms differed in the
-    first pass, and where that has no times to compare. Any other must where it is no spare one, and where a run of its
-    condition is far from the others.
+    first pass, and where that has no times to compare, or has them of different blocks. Any other must where it is no
+    spare one, and where a run of its condition is far from the others.
     """
     rules = rule(session["study"]["model"], plan)
     if rules is None:
@@ -35,13 +35,19 @@ def not_needed(paths: Paths, session: dict[str, Any], plan: Plan, block: int) ->
     if "benchmark" not in plan.settings["workload"]:
         return _spare(paths, session, plan, block, rules)
     firsts = [store.read_json(paths.run_record(name)) for name in _firsts(session, plan)]
-    if len(firsts) != 2 or any(record["status"] != "ok" for record in firsts):
+    if not _comparable(firsts):
         return None
     means = [record["benchmark"]["mean_ns"] for record in firsts]
     if speedup.direction(means[0] / means[1], rules["threshold"]) != 0:
         return None
     reason = f"the means of the first pass are within {rules['threshold']:.0%}"
     return _leave(paths, plan, block, firsts, reason, rules)
+
+
+def _comparable(firsts: list[dict[str, Any]]) -> bool:
+    """Tell whether the first pass has times of both arms, of one block: across blocks the analysis compares nothing."""
+    all_ok = len(firsts) == 2 and all(record["status"] == "ok" for record in firsts)
+    return all_ok and len({record["block"] for record in firsts}) == 1
 
 
 def rule(model: Mapping[str, Any], plan: Plan) -> dict[str, Any] | None:

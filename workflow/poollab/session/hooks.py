@@ -21,7 +21,7 @@ from poollab.data import store
 from poollab.errors import ConfigError, PoollabError
 from poollab.lab import choose
 from poollab.lab.place import Owner
-from poollab.session import again, lock, machine_lock, opening, plan_file, terminal
+from poollab.session import access, again, lock, machine_lock, opening, plan_file, terminal
 from poollab.session.open import Session
 
 INTERRUPTED, STOPPED = 130, 75
@@ -41,7 +41,7 @@ class Hooks:
         )
 
     def start(self) -> None:
-        """Choose the lab, say what is going to happen, write the session file, take over signals."""
+        """Take over signals and the machine, and write down what is going to happen."""
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(sig, self._on_signal)
         atexit.register(self._down)
@@ -50,38 +50,31 @@ class Hooks:
         self._workflow.dag.check_output_mtime = _any_time
         try:
             self._take_the_machine()
+            self._refuse_measuring_again()
+            self._prepare()
         except PoollabError as error:
             terminal.say(str(error))
             sys.exit(error.exit_code)
-        self._refuse_measuring_again()
-        if not self._session.missing:
-            plan_file.renew(
-                self._session.paths.session,
-                self._session.study,
-                self._session.name,
-                self._session.file,
-                self._session.plans,
-            )
-            return
-        try:
-            lab = choose.choose(self._session.machine.lab)
-        except PoollabError as error:
-            terminal.say(str(error))
-            sys.exit(error.exit_code)
-        terminal.say(opening.opening(self._session, lab))
+
+    def _prepare(self) -> None:
+        """Choose the lab, write the session file, and say what is going to happen."""
         session = self._session
-        plan_file.write(
-            session.paths.session,
-            session.study,
-            session.name,
-            session.file,
-            session.plans,
-            block=session.new_block,
-            lab={"kind": lab[0], "why": lab[1]},
-            safety=session.machine.safety.model_dump(mode="json"),
-            limits_required=session.machine.limits == "required",
-            owner={"pid": os.getpid(), "started": Owner.this_process().started},
-        )
+        place = session.paths.session, session.study, session.name, session.file, session.plans
+        if not session.missing:
+            with access.writable(session.paths.results):
+                plan_file.renew(*place)
+            return
+        lab = choose.choose(session.machine.lab)
+        with access.writable(session.paths.results):
+            plan_file.write(
+                *place,
+                block=session.new_block,
+                lab={"kind": lab[0], "why": lab[1]},
+                safety=session.machine.safety.model_dump(mode="json"),
+                limits_required=session.machine.limits == "required",
+                owner={"pid": os.getpid(), "started": Owner.this_process().started},
+            )
+        terminal.say(opening.opening(session, lab))
 
     def _take_the_machine(self) -> None:
         """See that no other study measures here, from now until this process ends."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from poollab.errors import ConfigError
 from poollab.run.cell import Plan
-from poollab.session import check, lock, plan_file
+from poollab.session import access, check, lock, plan_file
 from poollab.session.paths import Paths
 from poollab.session.terminal import say
 from poollab.study.faults import short
@@ -83,7 +83,7 @@ def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -
     Read machine and study files, and the records of finished cells.
 
     `looking` (a dry run, lint) changes nothing on disk; otherwise the lock of a run that was killed is
-    removed, and damaged cells are moved aside.
+    removed, damaged cells are moved aside, and damaged tables and pages are removed.
 
     Raises:
         ConfigError: every fault of the configuration at once.
@@ -94,20 +94,33 @@ def open_session(root: Path, config: dict[str, Any], *, looking: bool = False) -
     read_yaml(root / "config" / "config.yaml")
     machine = parse(Machine, _as_text(config), "config/config.yaml")
     path = find_study(machine.study, root)
+    file = os.path.relpath(path, root)
+    if set("{}") & set(file):
+        raise ConfigError(
+            [f"study = {short(file)}: must be a path without braces, which name wildcards in the workflow"]
+        )
     study = load_study(path)
     results = _results_folder(root, machine.results) / path.stem
+    if access.in_the_way(root / results):
+        raise ConfigError([f"{results}: is no folder; move it away, or name another one (--config results=NAME)"])
     paths, plans = Paths(results), plan_file.cells(study, path.stem)
-    if not looking and lock.clear_stale(root):
-        say("The last run here was killed; its lock was removed.")
     if not looking:
-        lock.claim(root, path.stem)
-    blocks, damaged = check.finished(paths, plans, study.model_dump(mode="json", by_alias=True))
-    if not looking:
-        for line in check.set_aside(paths, damaged):
+        _lock(root, path.stem)
+    with access.writable(results):
+        blocks, damaged = check.finished(paths, plans, study.model_dump(mode="json", by_alias=True))
+        for line in [] if looking else [*check.set_aside(paths, damaged), *check.drop_damaged(paths)]:
             say(line)
-    numbers = [0, *paths.block_numbers(), *blocks.values()]
+        numbers = [0, *paths.block_numbers(), *blocks.values()]
     new_block = int(os.environ.setdefault(BLOCK_VARIABLE, str(max(numbers) + 1)))
-    return Session(root, machine, study, path.stem, os.path.relpath(path, root), plans, paths, blocks, new_block)
+    return Session(root, machine, study, path.stem, file, plans, paths, blocks, new_block)
+
+
+def _lock(root: Path, study: str) -> None:
+    """Take the folder; remove the lock of a run that was killed."""
+    with access.writable(root / ".snakemake"):
+        if lock.clear_stale(root):
+            say("The last run here was killed; its lock was removed.")
+        lock.claim(root, study)
 
 
 @cache
@@ -142,5 +155,12 @@ def _results_folder(root: Path, name: str) -> Path:
     # `make clean` looks into no hidden folder, and those that are here belong to other programs.
     if target.relative_to(home).parts[0].startswith("."):
         raise ConfigError([f"{fault}, and no hidden one"])
+    if access.in_the_way(target):
+        raise ConfigError([f"{fault}, and {access.in_the_way(target)} is a file"])
+    relative = os.path.relpath(target, home)
+    if set("{}") & set(relative) or relative.startswith("-"):
+        raise ConfigError(
+            [f"{fault}, without braces (wildcards in the workflow) and with no hyphen at its start (an option there)"]
+        )
     # Relative, so that records hold no path of this machine and a moved project keeps its results.
-    return Path(os.path.relpath(target, home))
+    return Path(relative)

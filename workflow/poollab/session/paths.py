@@ -21,6 +21,11 @@ class Paths:
         return self.state / "session.json"
 
     @property
+    def package(self) -> Path:
+        """The last file of the data package to be written, and the workflow's target."""
+        return self.results / "published" / "SHA256SUMS"
+
+    @property
     def calibration(self) -> Path:
         """What was found on this machine before the first cell, where a workload asks for it."""
         return self.state / "calibration.json"

@@ -15,7 +15,7 @@ from poollab.lab.base import ROLE, Announce, Caps, Lab, LabRecord, Proof
 from poollab.lab.child import signals_held
 from poollab.plan import differing_keys
 from poollab.run.cell import Plan
-from poollab.session import calibrate, teardown, threads
+from poollab.session import calibrate, statements, teardown, threads
 from poollab.session.entry import die_with_parent
 from poollab.session.paths import Paths
 from poollab.session.terminal import say
@@ -157,26 +157,21 @@ def _statements_hold(dsn: str, session: dict[str, Any]) -> None:
     Let the server parse every workload's statement as the load generator's role, before the first run.
 
     Raises:
-        ConfigError: with what the server says of each statement that it refuses.
+        ConfigError: with what the server says of each statement that it refuses, and each argument that cannot be sent.
     """
     import psycopg  # noqa: PLC0415 - only where a server is talked to
 
-    faults = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(f"SET ROLE {ROLE}")
-        for at, text in _statements(session).items():
-            answer = connection.pgconn.prepare(b"", text.encode())
-            if answer.status != psycopg.pq.ExecStatus.COMMAND_OK:
-                lines = [line.strip() for line in answer.get_error_message().splitlines() if line.strip(" ^")]
-                said = " ".join(line for line in lines if not line.startswith("LINE ")).removeprefix("ERROR:").strip()
-                faults.append(f"{at}: PostgreSQL refuses it: {said}; correct it and run the same command again")
+        asked = _statements(session)
+        faults = [f"{at}: {fault}" for at, query in asked for fault in statements.faults(connection, query)]
     if faults:
-        raise ConfigError(faults)
+        raise ConfigError([f"{fault}; correct it and run the same command again" for fault in dict.fromkeys(faults)])
 
 
-def _statements(session: dict[str, Any]) -> dict[str, str]:
-    """Return every statement of the study by its place in the file."""
-    written, found = session["study"]["model"]["workloads"], {}
+def _statements(session: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return every query of the study with the place in the file where its statement stands."""
+    written, found = session["study"]["model"]["workloads"], []
     for workload, steps in {
         c["workload"]: c["settings"]["workload"]["request"] for c in session["cells"].values()
     }.items():
@@ -187,7 +182,7 @@ def _statements(session: dict[str, Any]) -> dict[str, str]:
         for number, step in enumerate(steps):
             if "query" in step:
                 place = "sql" if written[name]["request"] is None else f"request[{number}].query.sql"
-                found[f"{session['study']['file']}: workloads.{name}.{place}"] = step["query"]["sql"]
+                found.append((f"{session['study']['file']}: workloads.{name}.{place}", step["query"]))
     return found
 
 
@@ -272,4 +267,11 @@ def _summary(block: dict[str, Any]) -> str:
         for side, p in proof.items()
         if p["burn_cores"] is not None and p["caps"]["quota_us"]
     ]
-    return f"{line} Caps proven by a burn: {', '.join(parts)}." if parts else line
+    said = [f"Caps proven by a burn: {', '.join(parts)}."] if parts else []
+    said += [f"Cap of the {side.replace('_', ' ')}: {p['note']}." for side, p in proof.items() if _only_read(p)]
+    return " ".join([line, *said])
+
+
+def _only_read(proof: dict[str, Any]) -> bool:
+    """Tell whether a CPU cap was read back and could not be burnt against."""
+    return bool(proof["enforced"] and proof["caps"]["quota_us"] and proof["burn_cores"] is None)

@@ -129,6 +129,8 @@ def _checks(lab: Lab, scratch: Path) -> Iterator[Check]:
 def _cap(side: str, proof: Proof) -> Check:
     if not proof.enforced:
         return Check(f"cap of the {side}", None, f"uncapped here ({proof.note}); reports say so in their first lines")
+    if proof.burn_cores is None:
+        return Check(f"cap of the {side}", None, proof.note)
     burn = f"{proof.burn_cores:.2f} of {proof.caps.cores:g} cores in a burn, {proof.burn_throttled} periods throttled"
     return Check(f"cap of the {side}", good=True, found=burn)
 

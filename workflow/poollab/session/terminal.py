@@ -78,13 +78,28 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def cell_line(number: int, total: int, record: dict[str, Any], p99_ns: int | None, left_s: float) -> str:
-    """Return a cell's one line: n of m, the cell, p99 (a benchmark: mean of its iterations), status, time left."""
+#: From so many requests beyond it on a percentile stands plainly; with fewer it is marked, as in the report.
+ENOUGH_BEYOND = 10
+WEAK = "\u25cb"
+
+
+def cell_line(number: int, total: int, record: dict[str, Any], beyond: int, left_s: float) -> str:
+    """
+    Return a cell's one line: n of m, the cell, p99 (a benchmark: mean of its iterations), status, time left.
+
+    `beyond` says how many requests lie beyond the p99: with none there is no such number, with few it is marked.
+    """
     names = [record["workload"], record["arm"], *([record["limits"]] if record["limits"] else [])]
-    p99 = "p99       -" if p99_ns is None else f"p99 {p99_ns / 1e6:7.2f} ms"
+    p99 = _p99(record["overall_p99_ns"], beyond)
     if record.get("benchmark", {}).get("mean_ns") is not None:
         p99 = f"mean {record['benchmark']['mean_ns'] / 1e6:8.2f} ms"
     cell = "  ".join(f"{name:<14}" for name in names)
     text = f"[{number:>{len(str(total))}}/{total}] {cell} run {record['repeat']}  {p99}  {record['status']}"
     tail = f"  ({minutes(left_s)} left)" if number < total else ""
     return text + tail + (f"\n        {record['reasons']}" if record["reasons"] else "")
+
+
+def _p99(p99_ns: int | None, beyond: int) -> str:
+    if p99_ns is None or beyond == 0:
+        return "p99       -"
+    return f"p99 {p99_ns / 1e6:7.2f} ms{'' if beyond >= ENOUGH_BEYOND else ' ' + WEAK}"

@@ -1,6 +1,6 @@
 """The cells of one benchmark row as its analysis reads them: each pass of both arms, with times, waits and proof."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from poollab.data import store
 from poollab.data.schemas import ITERATIONS
-from poollab.stats import speedup
+from poollab.stats import reuse, speedup
 from poollab.stats.analyses import Context
+from poollab.stats.benchmark_arms import FRESH
 from poollab.stats.rows import Rows
 from poollab.stats.speedup import Ints
 
@@ -17,6 +18,8 @@ Row = dict[str, Any]
 
 #: What a record says whose cell needed no measurement.
 NOT_NEEDED = "not-needed"
+#: Settings of a pool that its row decides.
+SIZES = frozenset({"max_size", "pool_size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ def arm(context: Context, cells: Cells, both: Sequence[bool]) -> Row:
         "wait": speedup.summary([_wait_ns(rows) for rows in requests]),
         "use": speedup.summary([_total_ns(rows) for rows in requests]),
         "release": speedup.summary([_release_ns(rows) for rows in requests]),
+        "concurrency": _concurrency(good, requests),
+        "unhurried_share": _unhurried_share(good),
         "connects_timed": [int(sum(run.iterations["connects"])) for run in good],
         "connects": [int(run.record["benchmark"]["connects"]) for run in good],
         "connections_used": [len(np.unique(rows.connection[rows.connection >= 0])) for rows in requests],
@@ -106,14 +111,29 @@ def arm(context: Context, cells: Cells, both: Sequence[bool]) -> Row:
 
 
 def _wait_ns(rows: Rows) -> Ints:
+    """From when a check-out was due to its connection: a task that has not run yet waits as well."""
     done = rows.where(rows.ok)
-    return done.acquired_ns - done.asking_ns
+    return done.acquired_ns - done.scheduled_ns
 
 
 def _total_ns(rows: Rows) -> Ints:
-    """From asking for a connection to its release."""
+    """From when a check-out was due to its release."""
     done = rows.where(rows.ok)
-    return done.released_ns - done.asking_ns
+    return done.released_ns - done.scheduled_ns
+
+
+def _concurrency(good: Sequence[Run], requests: Sequence[Rows]) -> float | None:
+    """Return how many check-outs were under way at once on average, from asking the pool to having given back."""
+    done = [rows.where(rows.ok) for rows in requests]
+    lasted = sum(int(run.times.sum()) for run in good)
+    return sum(int((rows.released_ns - rows.asking_ns).sum()) for rows in done) / lasted if lasted else None
+
+
+def _unhurried_share(good: Sequence[Run]) -> float | None:
+    """Return the share of the clock that drawn holds and stated pauses alone take; None where a run does not say."""
+    known = [run.record["benchmark"].get("unhurried_ns") for run in good]
+    lasted = sum(int(run.times.sum()) for run in good)
+    return sum(known) / lasted if lasted and None not in known else None
 
 
 def _release_ns(rows: Rows) -> Ints:
@@ -151,19 +171,26 @@ def _reuse(requests: Sequence[Rows], size: int) -> dict[str, int]:
     total = {"newest": 0, "oldest": 0, "between": 0}
     for rows in requests:
         done = rows.where(rows.ok)
-        stamps = done.connection.astype(np.int64), done.acquired_ns, done.released_ns
-        for key, value in speedup.reuse_order(*stamps, size).items():
+        stamps = done.connection.astype(np.int64), done.asking_ns, done.acquired_ns, done.released_ns
+        for key, value in reuse.order(*stamps, size).items():
             total[key] += value
     return total
 
 
 def proofs(runs: Sequence[Run]) -> list[Row]:
-    """Return the distinct implementations that ran, each once, in the order of the runs."""
+    """
+    Return the distinct implementations that ran, each once, in the order of the runs.
+
+    Sizes differ by row and stand there; the least size is a setting where an arm names one.
+    """
     found: dict[str, Row] = {}
     for run in runs:
+        told = run.record["settings"]
+        least = told.get("arm", {}).get("min_size") is not None and told["workload"]["benchmark"]["family"] == FRESH
+        sizes = SIZES if least else SIZES | {"min_size"}
         for mode, proof in run.record["benchmark"]["implementations"].items():
             shown = {"mode": mode, **{k: v for k, v in proof.items() if k != "settings"}}
-            settings = {k: v for k, v in proof["settings"].items() if k not in {"min_size", "max_size", "pool_size"}}
+            settings = {k: v for k, v in proof["settings"].items() if k not in sizes}
             found.setdefault(repr((shown, settings)), {**shown, "settings": settings})
     return list(found.values())
 
@@ -176,13 +203,3 @@ def placement(runs: Sequence[Run]) -> list[Row]:
         known = found.setdefault(repr(cpus), {**cpus, "runs": 0})
         known["runs"] += 1
     return list(found.values())
-
-
-def equal_arms(model: Mapping[str, Any], pair: Mapping[str, str]) -> bool:
-    """Tell whether a pair is the same implementation twice: an A/A comparison, in which every difference is noise."""
-    arms, default = model["arms"], model.get("client")
-    one, other = (
-        {k: v for k, v in {"client": default, **arms[pair[role]]}.items() if v is not None}
-        for role in ("baseline", "candidate")
-    )
-    return one == other

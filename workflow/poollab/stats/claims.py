@@ -1,4 +1,4 @@
-"""Statements checked by machine: one of three words, and the sentence with the numbers behind it."""
+"""Statements checked by machine: one of four words, and the sentence with the numbers behind it."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, Final
@@ -8,6 +8,8 @@ from poollab.stats.percentiles import plain_ns
 HOLDS: Final = "holds here"
 FAILS: Final = "does not hold here"
 UNKNOWN: Final = "cannot tell"
+#: What follows from settings alone: nothing was measured that could have shown it false, so no headline counts it.
+ARITHMETIC: Final = "by arithmetic, not measured"
 
 Verdict = dict[str, str]
 
@@ -22,12 +24,13 @@ def verdict(subject: str, sentence: str, word: str) -> Verdict:
 
 def tally(found: Collection[Verdict]) -> str:
     """Say how many statements hold here, and how many do not or cannot be told; without a full stop."""
-    if not found:
+    measured = [v for v in found if v["word"] != ARITHMETIC]
+    if not measured:
         return "no statement of the write-up could be checked"
-    counts = {name: sum(v["word"] == name for v in found) for name in (HOLDS, FAILS, UNKNOWN)}
+    counts = {name: sum(v["word"] == name for v in measured) for name in (HOLDS, FAILS, UNKNOWN)}
     kept = f"{counts[HOLDS]} {'holds' if counts[HOLDS] == 1 else 'hold'} here"
     failed = f"{counts[FAILS]} {'does' if counts[FAILS] == 1 else 'do'} not"
-    what = f"{len(found)} {'statement' if len(found) == 1 else 'statements'}"
+    what = f"{len(measured)} {'statement' if len(measured) == 1 else 'statements'}"
     return f"of {what} of the write-up {kept}, {failed} and {counts[UNKNOWN]} cannot be told"
 
 

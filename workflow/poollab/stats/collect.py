@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from poollab import __version__
-from poollab.data import store
+from poollab.data import store, sums
 from poollab.data.schemas import ALL_REQUESTS, CONDITIONS, REQUESTS, RUNS, SAMPLES
 from poollab.errors import DataError
 from poollab.stats import analyses, findings, littles, provenance, series, stimulus, summary
@@ -22,6 +22,14 @@ from poollab.stats.requests import Sample
 from poollab.stats.rows import NEEDED, OPTIONAL, Rows
 
 Row = dict[str, Any]
+#: What is made from the cells; the outputs of the rule.
+MADE = (
+    "requests.parquet",
+    *(f"{table}.{ending}" for table in ("runs", "conditions") for ending in ("parquet", "csv")),
+    "environment.json",
+    "analysis.json",
+    "series.json",
+)
 #: A planned cell that the study could do without holds a record and no rows.
 NOT_NEEDED = "not-needed"
 
@@ -52,6 +60,7 @@ def collect(results: Path) -> None:
     )
     store.write_json(results / "analysis.json", findings.whole(context))
     store.write_json(results / "series.json", series.build(results))
+    sums.note(results, "tables", MADE)
 
 
 def tables(
@@ -87,7 +96,8 @@ def _run(results: Path, record: Row, position: int, everything: pq.ParquetWriter
     )
     active = row["server_active_ns"], row["client_active_ns"]
     return row, {
-        "littles": littles.of_run(rows, record["window_s"], *active),
+        # The window of a benchmark also holds what lies between its iterations, so a mean over it is of nothing.
+        "littles": {} if "benchmark" in record else littles.of_run(rows, record["window_s"], *active),
         "stimulus": stimulus.of_run(
             rows,
             record["settings"]["workload"]["arrivals"],

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from poollab.stats import clients, paired
 from poollab.stats import neighbour_claims as neighbours
-from poollab.stats import paired
 from poollab.stats.claims import Verdict, ms, number, of_several, tally, verdict, word
+from poollab.stats.clients import Pair
 
 Row = dict[str, Any]
 
-THREADS, ASYNC, ASYNCPG, EXECUTOR = "psycopg-threads", "psycopg-async", "asyncpg", "psycopg-executor"
+THREADS, ASYNC, EXECUTOR = "psycopg-threads", "psycopg-async", "psycopg-executor"
 #: "Coincide" and "the same price" allow this much; the write-up's own rows differ by up to 6 %.
 ALIKE = 0.10
 #: A batch follows n x S1 / P when it takes at most this much longer; the write-up's took 13 to 20 % longer.
@@ -19,9 +20,11 @@ COINCIDE_TO = 16
 
 def verdicts(found: Row, margin: float) -> list[Verdict]:
     """Return the verdicts on the statements for which something was measured."""
+    batches = clients.by_workload(found["ceiling"])
+    which = {workload: _named(workload if len(batches) > 1 else "") for workload in batches}
     return [
-        *_ceiling(found["ceiling"]),
-        *_end_of_gain(found["ceiling"]),
+        *(v for workload, rows in batches.items() for v in _ceiling(rows, which[workload])),
+        *(v for workload, rows in batches.items() for v in _end_of_gain(rows, which[workload])),
         *_sequence(found["sequence"], margin),
         *_executor(found["executor"]),
         *_waits(found["waits"]),
@@ -31,16 +34,20 @@ def verdicts(found: Row, margin: float) -> list[Verdict]:
 
 
 def headline(found: Row, made: list[Verdict]) -> str:
-    """Return one sentence: the fastest and the slowest client on one pool, and how many statements hold."""
-    tail, rows = tally(made), found["executor"]["rows"]
+    """Return one sentence: the fastest and the slowest arm on one pool, and how many statements hold."""
+    tail, batches = tally(made), clients.by_workload(found["executor"]["rows"])
+    workload = next(iter(batches), "")
+    rows = batches.get(workload, [])
     if len(rows) < 2:
         return f"{tail[0].upper()}{tail[1:]}."
     ordered = sorted(rows, key=lambda r: float(r["took_mean_ns"]))
     fast, slow = ordered[0], ordered[-1]
+    what = "clients" if len({row["client"] for row in rows}) == len(rows) else "arms"
+    of = f" of {workload}" if len(batches) > 1 else ""
     return (
-        f"With a pool of {found['executor']['size']}, {fast['batch']} queries at once take {ms(fast['took_mean_ns'])} "
-        f"with {fast['client']} and {ms(slow['took_mean_ns'])} with {slow['client']}, the fastest and the slowest of "
-        f"{len(rows)} clients; {tail}."
+        f"With a pool of {found['executor']['size']}, {fast['batch']} queries{of} at once take "
+        f"{ms(fast['took_mean_ns'])} with {fast['label']} and {ms(slow['took_mean_ns'])} with {slow['label']}, the "
+        f"fastest and the slowest of {len(rows)} {what}; {tail}."
     )
 
 
@@ -51,9 +58,13 @@ def _by_size(rows: list[Row]) -> dict[int, list[Row]]:
     return dict(sorted(found.items()))
 
 
-def _ceiling(rows: list[Row]) -> list[Verdict]:
+def _ceiling(rows: list[Row], which: str) -> list[Verdict]:
     """The pool sets the ceiling: clients coincide, and the time follows n x S1 / P."""
-    sizes = {size: mine for size, mine in _by_size(rows).items() if size <= COINCIDE_TO and len(mine) > 1}
+    sizes = {
+        size: mine
+        for size, mine in _by_size(rows).items()
+        if size <= COINCIDE_TO and len({row["client"] for row in mine}) > 1
+    }
     if not sizes:
         return []
     spread = {size: _spread(mine) for size, mine in sizes.items()}
@@ -63,7 +74,7 @@ def _ceiling(rows: list[Row]) -> list[Verdict]:
     parts = [_alike(mine) for mine in sizes.values()] + [_follows(row) for mine in sizes.values() for row in mine]
     return [
         verdict(
-            f"The pool sets the ceiling, not the execution model (pools up to {COINCIDE_TO})",
+            f"The pool sets the ceiling, not the execution model (pools up to {COINCIDE_TO}){which}",
             f"Between the slowest and the fastest client the time of the same batch differs by {shown}; it is "
             f"{against}. Alike means within {ALIKE:.0%}, and following the pool at most {NEAR:.0%} longer than n x S1 "
             "/ P; where runs of one client scatter as much, it cannot be told.",
@@ -94,78 +105,100 @@ def _follows(row: Row) -> bool | None:
     return False if row["took_min_ns"] > (1 + NEAR) * row["theory_ns"] else None
 
 
-def _end_of_gain(rows: list[Row]) -> list[Verdict]:
+def _end_of_gain(rows: list[Row], which: str) -> list[Verdict]:
     """At the largest pool the time stops dividing by the pool's size."""
     sizes = _by_size(rows)
     largest = max(sizes, default=0)
     mine = [row for row in sizes.get(largest, []) if row["ratio"] is not None]
     if largest <= COINCIDE_TO or not mine:
         return []
-    shown = ", ".join(f"{row['client']} {row['ratio']:.2f}" for row in mine)
+    shown = ", ".join(f"{row['label']} {row['ratio']:.2f}" for row in mine)
     ends = {True: False, False: True, None: None}
     return [
         verdict(
-            f"At a pool of {largest} the time stops dividing by the pool",
+            f"At a pool of {largest} the time stops dividing by the pool{which}",
             f"Time over n x S1 / P at {largest} connections: {shown}.",
             of_several([ends[_follows(row)] for row in mine], [row["runs"] for row in mine]),
         )
     ]
 
 
+def _named(*names: str) -> str:
+    """Return what tells a statement from others of its kind, in parentheses; nothing where there are no others."""
+    known = [name for name in names if name]
+    return f" ({', '.join(known)})" if known else ""
+
+
+def _pairs(rows: list[Row], one: str, other: str) -> list[tuple[Pair, str]]:
+    """Return the pairs of two clients' rows, each with what names its arms where there are several."""
+    ones, others = ([row for row in rows if row["client"] == client] for client in (one, other))
+    found = clients.pairs(ones, others)
+    return [(pair, clients.which(pair, found)) for pair in found]
+
+
 def _sequence(rows: list[Row], margin: float) -> list[Verdict]:
     """One operation after another costs more in async code, with the same driver."""
     found = []
-    for workload in dict.fromkeys(row["workload"] for row in rows):
-        mine = {row["client"]: row for row in rows if row["workload"] == workload}
-        if THREADS not in mine or ASYNC not in mine:
-            continue
-        trip, whole = (
-            paired.pair(mine[THREADS], mine[ASYNC], key, list(mine.values())) for key in ("trip_ns", "whole_ns")
-        )
-        shown = ", ".join(f"{c} {number(r['whole_mean_ns'] / 1e3, 1)}" for c, r in mine.items() if r["whole_mean_ns"])
-        found.append(
-            verdict(
-                f"Async pays more per operation ({workload})",
-                f"Mean of one operation with taking and giving back its connection, in microseconds: {shown}. {ASYNC} "
-                f"against {THREADS}, run by run: {paired.said(whole)}, the round trip alone {paired.said(trip)}.",
-                word([paired.slower(whole, margin), paired.slower(trip, margin)]),
+    for workload, mine in clients.by_workload(rows).items():
+        shown = ", ".join(f"{r['label']} {number(r['whole_mean_ns'] / 1e3, 1)}" for r in mine if r["whole_mean_ns"])
+        for (threads, loop), which in _pairs(mine, THREADS, ASYNC):
+            trip, whole = (paired.pair(threads, loop, key, mine) for key in ("trip_ns", "whole_ns"))
+            found.append(
+                verdict(
+                    f"Async pays more per operation{_named(workload, which)}",
+                    "Mean of one operation with taking and giving back its connection, from asking for it on, in "
+                    f"microseconds: {shown}. {loop['label']} against {threads['label']}, run by run: "
+                    f"{paired.said(whole)}, the round trip alone {paired.said(trip)}.",
+                    word([paired.slower(whole, margin), paired.slower(trip, margin)]),
+                )
             )
-        )
     return found
 
 
 def _executor(found: Row) -> list[Verdict]:
     """A synchronous driver in an executor costs what threads cost; the other clients are no part of that statement."""
-    rows = {row["client"]: row for row in found["rows"]}
-    if EXECUTOR not in rows or THREADS not in rows:
-        return []
-    two = [rows[THREADS], rows[EXECUTOR]]
-    shown = ", ".join(f"{client} {number(row['relative'], 3)}" for client, row in rows.items())
-    return [
-        verdict(
-            "A synchronous driver in an executor is neither slower nor faster than threads",
-            f"Time of the batch on a pool of {found['size']}, relative to plain threads: {shown}. Alike means that "
-            f"{EXECUTOR} and {THREADS} are within {ALIKE:.0%}.",
-            of_several([_alike(two)], [row["runs"] for row in two]),
-        )
-    ]
+    made = []
+    batches = clients.by_workload(found["rows"])
+    for workload, rows in batches.items():
+        shown = ", ".join(f"{row['label']} {number(row['relative'], 3)}" for row in rows)
+        for (threads, executor), which in _pairs(rows, THREADS, EXECUTOR):
+            subject = "A synchronous driver in an executor is neither slower nor faster than threads"
+            made.append(
+                verdict(
+                    f"{subject}{_named(workload if len(batches) > 1 else '', which)}",
+                    f"Time of the batch on a pool of {found['size']}, relative to plain threads: {shown}. Alike means "
+                    f"that {executor['label']} and {threads['label']} are within {ALIKE:.0%}.",
+                    of_several([_alike([threads, executor])], [threads["runs"], executor["runs"]]),
+                )
+            )
+    return made
 
 
 def _waits(rows: list[Row]) -> list[Verdict]:
     """Many waits at once: less time and memory with coroutines, and tracemalloc hides most of the difference."""
-    timed = {row["client"]: row for row in rows if not row["traced"]}
-    traced = {row["client"]: row for row in rows if row["traced"]}
+    plain, traced = (clients.by_workload([row for row in rows if row["traced"] is kind]) for kind in (False, True))
     found = []
-    if THREADS in timed and ASYNC in timed:
-        found.append(_cheaper(timed[THREADS], timed[ASYNC]))
-    if THREADS in traced and ASYNC in traced:
-        a, b = traced[THREADS], traced[ASYNC]
-        found.append(_hidden((a, timed.get(THREADS, a)), (b, timed.get(ASYNC, b))))
+    for workload, mine in plain.items():
+        name = workload if len(plain) > 1 else ""
+        found += [_cheaper(pair, _named(name, which)) for pair, which in _pairs(mine, THREADS, ASYNC)]
+    for workload, mine in traced.items():
+        name = workload if len(traced) > 1 else ""
+        found += [
+            _hidden((a, _plain(a, rows)), (b, _plain(b, rows)), _named(name, which))
+            for (a, b), which in _pairs(mine, THREADS, ASYNC)
+        ]
     return found
 
 
-def _cheaper(a: Row, b: Row) -> Verdict:
+def _plain(row: Row, rows: list[Row]) -> Row:
+    """Return the untraced waits of the same kind and arm, or the traced ones where there are no others."""
+    same = ("arm", "batch", "wait_ms")
+    return next((r for r in rows if not r["traced"] and all(r[key] == row[key] for key in same)), row)
+
+
+def _cheaper(pair: Pair, which: str) -> Verdict:
     """Compare many waits at once in threads and in coroutines."""
+    a, b = pair
     each = [
         f"{name} {ms(row['prepare_ns'])} to be made ready, {ms(row['took_mean_ns'])} for the waits and "
         f"{_mib(row['added_rss_bytes'])} more resident memory"
@@ -173,7 +206,7 @@ def _cheaper(a: Row, b: Row) -> Verdict:
     ]
     asked = f"{a['wait_ms']:g} ms each: " if isinstance(a["wait_ms"], (int, float)) else ""
     return verdict(
-        f"{a['batch']:,} waits at once are cheaper with coroutines",
+        f"{a['batch']:,} waits at once are cheaper with coroutines{which}",
         f"{asked}{'; '.join(each)}. Faster means that the slowest run is faster, with making ready, than the other's "
         "fastest.",
         of_several([_faster(b, a), _less(b["added_rss_bytes"], a["added_rss_bytes"])], [a["runs"], b["runs"]]),
@@ -187,14 +220,14 @@ def _faster(one: Row, other: Row) -> bool | None:
     return False if _less(other["whole_max_ns"], one["whole_min_ns"]) else None
 
 
-def _hidden(threads: tuple[Row, Row], coroutines: tuple[Row, Row]) -> Verdict:
+def _hidden(threads: Pair, coroutines: Pair, which: str) -> Verdict:
     """Set Python's own count (the traced runs, first of each) beside resident memory (the plain runs, second)."""
     (a, plain_a), (b, plain_b) = threads, coroutines
     resident = _times(plain_a["added_rss_bytes"], plain_b["added_rss_bytes"])
     counted = _times(a["traced_peak_bytes"], b["traced_peak_bytes"])
     half = None if plain_a["added_rss_bytes"] is None else plain_a["added_rss_bytes"] / 2
     return verdict(
-        "tracemalloc hides most of what threads cost",
+        f"tracemalloc hides most of what threads cost{which}",
         f"Python's own count says {_mib(a['traced_peak_bytes'])} for threads and {_mib(b['traced_peak_bytes'])} for "
         f"coroutines ({number(counted, 1)} times as much); resident memory grew by {_mib(plain_a['added_rss_bytes'])} "
         f"and {_mib(plain_b['added_rss_bytes'])} ({number(resident, 1)} times as much). Most is hidden when the count "

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from poollab.stats.claims import FAILS, HOLDS, UNKNOWN, Verdict, ms, number, of_several, rank, tally, verdict, within
+from poollab.stats.claims import ARITHMETIC, UNKNOWN, Verdict, ms, number, of_several, rank, tally, verdict, within
 from poollab.stats.percentiles import plain_ns
 
 Row = dict[str, Any]
@@ -13,6 +13,8 @@ SAME, SAME_CPU = 0.05, 0.10
 MORE = 1.25
 #: A pool so busy on average is in the range that the write-up warns of.
 BUSY = (0.70, 0.80)
+#: Sessions that are not for applications: PostgreSQL's own reserve for superusers.
+RESERVED = 3
 #: "Some requests wait" from this share on.
 SOME = 0.01
 
@@ -196,17 +198,18 @@ def _longer_hold(others: list[Row], few: Row) -> list[Verdict]:
 
 
 def _multiply(many: Row, machine: Row) -> list[Verdict]:
-    """Pools multiply: 20 instances with the larger pool against the server's limit."""
+    """Pools multiply: 20 instances with the larger pool against the server's limit; nothing of it was tried."""
     limit = machine["max_connections"]
     if limit is None:
         return []
-    together = 20 * 20
+    together, free = 20 * 20, limit - RESERVED
     return [
         verdict(
             "Pools multiply: 20 instances with a pool of 20 are more than the server takes",
-            f"20 x 20 is {together}; the server takes {limit} sessions in all (read back), so each of 20 instances may "
-            f"have {(limit - 3) // 20}, 3 kept back for superusers. The larger pools here: {many['processes']} x "
+            f"20 x 20 is {together}, {'more' if together > free else 'not more'} than the {free} sessions that the "
+            f"server leaves to applications: {limit} in all (read back, not tried) less {RESERVED} kept back for "
+            f"superusers, so each of 20 instances may have {free // 20}. The larger pools here: {many['processes']} x "
             f"{many['pool_size']}.",
-            HOLDS if together > limit else FAILS,
+            ARITHMETIC,
         )
     ]

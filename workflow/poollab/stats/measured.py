@@ -1,14 +1,19 @@
 """A run with all that was kept of it, as the studies' analyses read it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
 
 from poollab.data import store
 from poollab.stats.analyses import Context, Key
 from poollab.stats.rows import ABSENT, Ints, Rows
 
 Row = dict[str, Any]
+
+#: The client whose requests start in a thread while their callers wait on an event loop.
+EXECUTOR: Final = "psycopg-executor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,19 @@ class Run:
         """The requests that ended ok."""
         return self.rows.where(self.rows.ok)
 
+    @property
+    def seen(self) -> Rows:
+        """
+        The requests as their callers see them: a caller of psycopg-executor asks when its request is due.
+
+        Such a request starts in a thread, so from its start on the wait for a free thread would be gone. What comes
+        before the connection is in there too, as nothing marks where it ends and that wait begins.
+        """
+        if self.client != EXECUTOR:
+            return self.rows
+        never = np.full(len(self.rows), ABSENT, dtype=np.int64)
+        return replace(self.rows, started_ns=self.rows.scheduled_ns, asked_ns=never)
+
     def cpu_per_request_s(self, side: str) -> float | None:
         """CPU seconds of a side (`database`, `generator`) for each request that ended ok, over the observed time."""
         cores, done = self.row[f"{side}_cpu_cores"], int(self.rows.ok.sum())
@@ -74,13 +92,13 @@ class Run:
 
 
 def read(context: Context, key: Key, also: Collection[str] = ()) -> list[Run]:
-    """Read the runs of a condition that ended ok, or with nothing but these words as well, by repeat."""
-    mine = [
-        row
-        for row in context.runs
-        if (row["workload"], row["arm"], row["limits"]) == key and {"ok", *also}.issuperset(row["status"].split("+"))
-    ]
-    return [
+    """
+    Read the runs of a condition that ended ok, or with nothing but these words as well, by repeat.
+
+    A run in which no request ended ok (where the study allows that) has nothing to be counted, and is none of them.
+    """
+    mine = [row for row in _of(context, key) if {"ok", *also}.issuperset(row["status"].split("+"))]
+    runs = [
         Run(
             context.records[row["cell"]],
             row,
@@ -89,6 +107,19 @@ def read(context: Context, key: Key, also: Collection[str] = ()) -> list[Run]:
         )
         for row in sorted(mine, key=lambda row: int(row["repeat"]))
     ]
+    return [run for run in runs if run.rows.ok.any()]
+
+
+def uncounted(context: Context, key: Key) -> Row:
+    """Return a condition of which no run counts, with how each of its runs `ended`."""
+    mine = sorted(_of(context, key), key=lambda row: int(row["repeat"]))
+    ended = [str(row["status"]) if row["requests_ok"] else f"{row['status']}, no request ok" for row in mine]
+    return {**dict(zip(("workload", "arm", "limits"), key, strict=True)), "ended": ended}
+
+
+def _of(context: Context, key: Key) -> list[Row]:
+    """Return the rows of a condition's runs, whatever their status."""
+    return [row for row in context.runs if (row["workload"], row["arm"], row["limits"]) == key]
 
 
 def keys(context: Context) -> list[Key]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
-from poollab.stats import compare, paired
+from poollab.stats import clients, compare, paired
 from poollab.stats.claims import Verdict, ms, of_several, rank, verdict, word
 from poollab.stats.percentiles import plain_ns
 
@@ -16,26 +16,23 @@ THREADS, ASYNC = "psycopg-threads", "psycopg-async"
 def neighbours(rows: list[Row], margin: float) -> list[Verdict]:
     """Computing beside queries: threads suffer no less than coroutines, and processes are the cure."""
     found = []
-    for workload in dict.fromkeys(row["workload"] for row in rows):
-        mine = {(row["client"], row["compute_in"]): row for row in rows if row["workload"] == workload}
-        among = list(mine.values())
-        threads, loop = mine.get((THREADS, "caller")), mine.get((ASYNC, "caller"))
-        if threads and loop:
-            found.append(
-                _compare(
-                    f"Threads suffer no less than coroutines ({workload})",
-                    (loop, threads),
-                    paired.no_faster,
-                    among,
-                    margin,
-                )
-            )
-        for client, row in ((THREADS, threads), (ASYNC, loop)):
-            moved = mine.get((client, "processes"))
-            if row and moved:
-                subject = f"Moving the computing into processes is the cure ({workload}, {client})"
-                found.append(_compare(subject, (moved, row), paired.slower, among, margin))
+    for workload, mine in clients.by_workload(rows).items():
+        pairs = clients.pairs(_rows(mine, ASYNC, "caller"), _rows(mine, THREADS, "caller"))
+        for pair in pairs:
+            names = ", ".join([workload, *([clients.which(pair, pairs)] if len(pairs) > 1 else [])])
+            subject = f"Threads suffer no less than coroutines ({names})"
+            found.append(_compare(subject, pair, paired.no_faster, mine, margin))
+        for client in (THREADS, ASYNC):
+            pairs = clients.pairs(_rows(mine, client, "processes"), _rows(mine, client, "caller"))
+            for pair in pairs:
+                names = ", ".join([workload, clients.which(pair, pairs) or client])
+                subject = f"Moving the computing into processes is the cure ({names})"
+                found.append(_compare(subject, pair, paired.slower, mine, margin))
     return found
+
+
+def _rows(rows: list[Row], client: str, compute_in: str) -> list[Row]:
+    return [row for row in rows if (row["client"], row["compute_in"]) == (client, compute_in)]
 
 
 def _compare(
@@ -60,7 +57,7 @@ def _compare(
 
 
 def _name(row: Row) -> str:
-    return f"{row['client']}{' with processes' if row['compute_in'] == 'processes' else ''}"
+    return f"{row['label']}{' with processes' if row['compute_in'] == 'processes' else ''}"
 
 
 def zero_point(rows: list[Row], margin: float) -> list[Verdict]:

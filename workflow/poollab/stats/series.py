@@ -7,6 +7,7 @@ run by run: memory holds one run, and of those before it their slowest 1 % at mo
     runs        {cell: spectrum}: [[share, overall_ns, beyond], ...], as far as at least one request lies beyond
     conditions  for each condition with an ok run: its slowest 1 % by interval, and what it was sent and gave over time
     timelines   one run each: see stats/timelines.py
+    lags        of each overloaded run: see stats/lag.py
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 from poollab.data import store
 from poollab.data.schemas import RUNS
 from poollab.quantiles import beyond
-from poollab.stats import timelines
+from poollab.stats import lag, timelines
 from poollab.stats.rows import ABSENT, NEEDED, OPTIONAL, PARTS, Rows, overall, parts
 
 Ints = npt.NDArray[np.int64]
@@ -47,19 +48,22 @@ def build(results: Path) -> Row:
     runs = {row["cell"]: row for row in store.read_parquet(results / "runs.parquet", RUNS).to_pylist()}
     spectra: dict[str, list[list[float]]] = {}
     pooled: dict[tuple[str, ...], list[Row]] = {}
-    slow = _slow(list(runs.values()))
+    slow, lags = _slow(list(runs.values())), []
     for cell, rows in by_cell(results / "requests.parquet"):
         run = runs[cell]
+        measure_s = float(windows_of(model, run["workload"])["measure_s"])
         spectra[cell] = spectrum(overall(rows.where(rows.ok)))
         if run["status"] == "ok":
             key = tuple(run[k] for k in KEYS)
-            part = _part(rows, float(windows_of(model, run["workload"])["measure_s"]), slow[key])
-            pooled.setdefault(key, []).append(part)
+            pooled.setdefault(key, []).append(_part(rows, measure_s, slow[key]))
+        if "overloaded" in run["status"].split("+"):
+            lags.append(lag.build(rows, run, measure_s))
     shown = timelines.chosen(list(runs.values()))
     return {
         "format": 1,
         "runs": spectra,
         "conditions": [_condition(model, key, found, slow[key]) for key, found in pooled.items()],
+        "lags": lags,
         "timelines": [timelines.build(results / "cells", r, windows_of(model, r["workload"])) for r in shown],
     }
 

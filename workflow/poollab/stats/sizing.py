@@ -53,7 +53,7 @@ def _needed(runs: list[Run], step: steps.Bounds) -> list[int | None]:
         mine = (run.rows.step == step.number) & run.rows.ok & (run.rows.acquired_ns != ABSENT)
         for number in np.unique(run.rows.process[mine]).tolist():
             chosen = mine & (run.rows.process == number)
-            each.append(_of_process(run.rows.asking_ns[chosen], holds[chosen]))
+            each.append(_of_process(run.seen.asking_ns[chosen], holds[chosen]))
     return [_most([found[i] for found in each]) for i in range(len(TARGETS_MS))]
 
 

@@ -21,7 +21,10 @@ NOT_REPRODUCED: Final = "not reproduced"
 CANNOT_TELL: Final = "cannot tell"
 FASTER: Final = "confirmed faster"
 SLOWER: Final = "confirmed slower"
+#: Words of rows that were compared.
 WORDS: Final = (FASTER, SLOWER, NO_DIFFERENCE, NOT_REPRODUCED, CANNOT_TELL)
+#: The word of a row whose arms do not do the same.
+NOT_COMPARABLE: Final = "not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +65,26 @@ def direction(ratio: float | None, threshold: float) -> int | None:
     return -1 if ratio < 1 / (1 + threshold) else 0
 
 
-def word(ratios: Sequence[float | None], threshold: float, passes: int) -> str:
+def word(ratios: Sequence[float | None], threshold: float, passes: int, *, first_decides: bool = True) -> str:
     """
     Judge a row by the ratios of its passes, the first one first; None for a pass without a ratio.
 
-    A first pass within the threshold is no difference, whatever later passes say: they are measured only where it
-    differs. Otherwise a strict majority of all passes must be beyond the threshold in the direction of the first;
-    a difference of a single pass is confirmed by nothing.
+    Where the first pass decides what else is measured, one within the threshold is no difference, and otherwise a
+    strict majority of all passes must be beyond the threshold in its direction. Where it decides nothing, or is lost,
+    a strict majority of all passes in any direction is the answer. A difference of a single pass is confirmed by
+    nothing.
     """
-    first = direction(ratios[0], threshold) if ratios else None
-    if first is None:
-        return CANNOT_TELL
+    found = [direction(ratio, threshold) for ratio in ratios]
+    first = found[0] if found and first_decides else None
     if first == 0:
         return NO_DIFFERENCE
-    found = [direction(ratio, threshold) for ratio in ratios]
-    same, known = sum(d == first for d in found), sum(d is not None for d in found)
-    if passes > 1 and same > passes / 2:
-        return FASTER if first > 0 else SLOWER
+    votes = {way: found.count(way) for way in ([1, -1, 0] if first is None else [first])}
+    most = max(votes, key=lambda way: votes[way])
+    if votes[most] > passes / 2 and (most == 0 or passes > 1):
+        return {1: FASTER, -1: SLOWER, 0: NO_DIFFERENCE}[most]
     # What is missing could still make a majority.
-    return CANNOT_TELL if same + passes - known > passes / 2 else NOT_REPRODUCED
+    missing = passes - sum(way is not None for way in found)
+    return CANNOT_TELL if votes[most] + missing > passes / 2 else NOT_REPRODUCED
 
 
 def disagree(mean_ratio: float | None, median_ratio: float | None, threshold: float) -> bool:
@@ -116,39 +120,3 @@ def ratio_of(baseline: dict[str, Any], candidate: dict[str, Any], key: str, enou
     one, other = baseline[f"{key}_ns"], candidate[f"{key}_ns"]
     support = min(arm.get(f"beyond_{key}", enough) for arm in (baseline, candidate))
     return one / other if one and other and support >= enough else None
-
-
-def reuse_order(connection: Ints, acquired_ns: Ints, released_ns: Ints, size: int) -> dict[str, int]:
-    """
-    Count how a pool chose among idle connections, from the connection numbers of check-outs that ended well.
-
-    `newest` is the connection that was given back last (LIFO), `oldest` the one given back first (FIFO), `between`
-    any other; only check-outs that found two or more idle connections count. `size` is the number of connections that
-    the pool held before the first of them: those not seen yet were given back before all that were.
-    """
-    events = sorted(
-        [(int(t), 0, int(c)) for t, c in zip(released_ns, connection, strict=True)]
-        + [(int(t), 1, int(c)) for t, c in zip(acquired_ns, connection, strict=True)]
-    )
-    idle: dict[int, None] = {}
-    seen: set[int] = set()
-    found = {"newest": 0, "oldest": 0, "between": 0}
-    for _, taken, number in events:
-        if not taken:
-            idle[number] = None
-            continue
-        unseen = max(0, size - len(seen))
-        if idle and len(idle) + unseen > 1:
-            found[_place(number, list(idle), unseen)] += 1
-        seen.add(number)
-        idle.pop(number, None)
-    return found
-
-
-def _place(number: int, idle: list[int], unseen: int) -> str:
-    """Say which of the idle connections a number is; `idle` is by age, the one given back last at its end."""
-    if number == idle[-1]:
-        return "newest"
-    if number not in idle:
-        return "oldest"
-    return "oldest" if not unseen and number == idle[0] else "between"

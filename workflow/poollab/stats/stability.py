@@ -28,7 +28,7 @@ def warnings(groups: Sequence[Group], drift: Row, margin: float, outside: str = 
     conditions = [(group, arm) for group in groups for arm in group.arms]
     found = [*_repeats(conditions), *_runs(conditions, outside)]
     for group in groups:
-        found += [*_spread(group, margin), *_late(group)]
+        found += [*_identical(group), *_spread(group, margin), *_late(group)]
         found += [warning for arm in group.arms for warning in _clusters(group, arm)]
     return [*found, *_support(groups), *_drift(drift)]
 
@@ -72,6 +72,21 @@ def _runs(conditions: Sequence[tuple[Group, ArmRuns]], outside: str) -> list[Row
     but = f" outside {outside}" if outside else ""
     text = f"{say.counted(len(bad), 'run')} did not end ok ({', '.join(counts)}) and give no number{but}."
     return [_warning("runs-not-ok", "study", text, f"{told[:1].upper()}{told[1:]}.")]
+
+
+def _identical(group: Group) -> list[Row]:
+    """Name arms that differ in nothing but their labels: what is found between them is chance."""
+    same: dict[str, list[str]] = {}
+    for arm in group.arms:
+        for settings in {str(run["settings_hash"]) for run in (*arm.ok, *arm.bad) if run.get("settings_hash")}:
+            same.setdefault(settings, []).append(arm.label)
+    text = "have the same settings, so every difference between them is chance"
+    advice = "Read it as a check of the instrument, or give the arms what they were meant to differ in."
+    return [
+        _warning("identical-arms", group.label, f"{say.listed(names)} {text}.", advice)
+        for names in same.values()
+        if len(names) > 1
+    ]
 
 
 def _logs(arm: ArmRuns) -> list[float]:

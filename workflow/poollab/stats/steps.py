@@ -61,10 +61,12 @@ def numbers(runs: list[Run], step: Bounds) -> Row:
     Return one step's numbers over the runs of one condition.
 
     Offered counts the requests scheduled in the step, achieved those that were completed within it. Means and
-    percentiles are of the requests that were scheduled in it and ended ok. In use is exact, from the stamps.
+    percentiles are of the requests that were scheduled in it and ended ok. In use is exact, from the stamps. Waits are
+    those of the callers (see `Run.seen`), and lateness is that of the start.
     """
     parts = [run.rows.where(run.rows.step == step.number) for run in runs]
     done = [part.where(part.ok) for part in parts]
+    waits_ns = [measured.wait_ns(run.seen.where((run.rows.step == step.number) & run.rows.ok)) for run in runs]
     size = runs[0].size * runs[0].processes
     hold = measured.pooled_mean([measured.hold_ns(part) for part in done])
     levels = [in_use.level(in_use.held(run.rows), step.from_ns, step.to_ns) for run in runs]
@@ -81,8 +83,8 @@ def numbers(runs: list[Run], step: Bounds) -> Row:
         "achieved_per_s": rate,
         "achieved_runs_per_s": achieved,
         "late_p99": pooled([part.started_ns - part.scheduled_ns for part in done], 0.99),
-        "wait_mean_ns": measured.pooled_mean([measured.wait_ns(part) for part in done]),
-        "wait_p95": pooled([measured.wait_ns(part) for part in done], 0.95),
+        "wait_mean_ns": measured.pooled_mean(waits_ns),
+        "wait_p95": pooled(waits_ns, 0.95),
         "hold_mean_ns": hold,
         "overall_p95": pooled([overall(part) for part in done], 0.95),
         "overall_p99": pooled([overall(part) for part in done], 0.99),
@@ -106,6 +108,6 @@ def _cores(runs: list[Run], side: str, step: Bounds) -> float | None:
 
 def _waited(runs: list[Run], step: Bounds) -> float | None:
     """Return the share of a step's requests that asked while every connection of their own pool was taken."""
-    found = [(waits.waited(run.rows, run.size), run.rows.step == step.number) for run in runs]
+    found = [(waits.waited(run.seen, run.size), run.rows.step == step.number) for run in runs]
     count = sum(int(mine.sum()) for _, mine in found)
     return sum(int((late & mine).sum()) for late, mine in found) / count if count else None

@@ -20,11 +20,11 @@ def run_row(record: dict[str, Any], rows: Rows, samples: pd.DataFrame, position:
     Return a run's row (columns of RUNS) from its record, its requests and its samples.
 
     Offered is scheduled requests per second of the window; achieved is completed requests per second of
-    the observed time, which ends with the last release. Neither a batch nor a closed loop is offered at a rate,
-    and a batch is over when its last request is, long before its window may be.
+    the observed time, which ends with the last release; of a benchmark the observed time is that of its measured
+    iterations alone. Neither a batch nor a closed loop is offered at a rate, and a batch is over when its last request
+    is, long before its window may be.
     """
-    start, end = record["counters"]["database"]
-    observed = (end["at_ns"] - start["at_ns"]) / 1e9
+    observed = _observed_s(record)
     values = requests.numbers(Sample.of(rows, own_pool(record)))
     return {
         **{
@@ -42,10 +42,27 @@ def run_row(record: dict[str, Any], rows: Rows, samples: pd.DataFrame, position:
         "first_lateness_p99_ns": record["first_lateness_p99_ns"],
         "observed_s": observed,
         **active(record, rows),
+        **ran(record),
         **_rates(record, values, observed),
         **values,
-        **usage.of_run(record, samples),
+        **_usage(record, samples),
     }
+
+
+def _observed_s(record: dict[str, Any]) -> float:
+    """Return the seconds that a run's rates are over: of a benchmark those of its measured iterations."""
+    if "benchmark" in record:
+        return float(record["benchmark"]["mean_ns"] or 0) * int(record["benchmark"]["iterations"]) / 1e9
+    start, end = record["counters"]["database"]
+    return float(end["at_ns"] - start["at_ns"]) / 1e9
+
+
+def _usage(record: dict[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
+    """Return a run's usage; of a benchmark no CPU use, since the counters also hold what lies between iterations."""
+    found = usage.of_run(record, samples)
+    if "benchmark" not in record:
+        return found
+    return found | {f"{side}_{name}": None for side in usage.SIDES for name in ("cpu_cores", "cpu_of_cap")}
 
 
 def _rates(record: dict[str, Any], values: dict[str, Any], observed: float) -> dict[str, float | None]:
@@ -66,13 +83,39 @@ def offers_rate(record: dict[str, Any]) -> bool:
 
 
 def own_pool(record: dict[str, Any]) -> int:
-    """Return the number of connections in the pool of each of a run's processes."""
+    """Return the number of connections in the pool of each of a run's processes; a benchmark's row has its own."""
+    if "benchmark" in record:
+        return int(record["pool_size"])
     return int(record["settings"]["arm"]["size"])
 
 
 def client(record: dict[str, Any]) -> str:
     """Return the client of a run: its arm's, where that names one, else the study's."""
     return str(record["settings"]["arm"].get("client") or record["settings"]["client"])
+
+
+def ran(record: dict[str, Any]) -> dict[str, str | None]:
+    """Return driver and pool with their versions as the load generator found them loaded; None where it used none."""
+    proofs = (record.get("benchmark") or {}).get("implementations")
+    if proofs:
+        # A mixed row runs two pools; each proof names its own driver.
+        drivers = [proof["driver"] for proof in proofs.values()]
+        pools = [f"{p['module']}.{p['class_name']} {p['version']}" for p in proofs.values()]
+        return {"driver": _each(drivers), "pool_class": _each(pools)}
+    facts = record["generator"]
+    driver, pool = facts.get("driver"), facts.get("pool")
+    return {
+        "driver": driver and _name(driver["module"], driver["version"], driver.get("implementation")),
+        "pool_class": pool and _name(f"{pool['module']}.{pool['class']}", pool["version"]),
+    }
+
+
+def _name(what: str, version: str, made_of: str | None = None) -> str:
+    return f"{what} {version}" + (f" ({made_of})" if made_of else "")
+
+
+def _each(names: list[str]) -> str:
+    return "; ".join(dict.fromkeys(names))
 
 
 def _connections_used(rows: Rows) -> int:

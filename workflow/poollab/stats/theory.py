@@ -10,9 +10,18 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 
-def closed_rate_per_s(workers: int, size: int, hold_s: float) -> float:
-    """Return the most that `workers` in a loop without think time complete on `size` connections: min(C, P) / S1."""
-    return min(workers, size) / hold_s
+def closed_rate_per_s(workers: int, size: int, hold_s: float, think_s: float = 0.0) -> float:
+    """
+    Return the most that workers in a loop complete on `size` connections: min(P / S1, C / (S1 + Z)).
+
+    Without think time Z that is min(C, P) / S1.
+    """
+    return min(size / hold_s, workers / (hold_s + think_s))
+
+
+def connections_needed(workers: int, hold_s: float, think_s: float = 0.0) -> float:
+    """Return the connections below which the pool bounds such a loop: C without think time, and fewer with it."""
+    return workers / (1 + think_s / hold_s)
 
 
 def md1_mean_wait_s(rate_per_s: float, hold_s: float) -> float:
@@ -67,10 +76,24 @@ def smallest_sizes(
     return found
 
 
-def cpu_ceiling_per_s(cpus: float, client_cpu_s: float, server_cpu_s: float, processes: int) -> float:
+def cpu_ceiling_per_s(
+    cpus: float,
+    client_cpu_s: float,
+    server_cpu_s: float,
+    processes: int,
+    client_cap: float | None = None,
+    server_cap: float | None = None,
+) -> float:
     """
     Return the rate at which the CPU runs out, from the CPU seconds that one request costs on each side.
 
-    Client and server share `cpus`, and each client process has one thread that runs Python at a time.
+    Client and server share `cpus`, each side has no more than its cap (cores; None: uncapped), and each client process
+    has one thread that runs Python at a time.
     """
-    return min(cpus / (client_cpu_s + server_cpu_s), processes / client_cpu_s)
+    client = min(processes, cores(cpus, client_cap))
+    return min(cpus / (client_cpu_s + server_cpu_s), client / client_cpu_s, cores(cpus, server_cap) / server_cpu_s)
+
+
+def cores(cpus: float, cap: float | None) -> float:
+    """Return the cores that a side can use: those of the host, or its cap where that is less."""
+    return cpus if cap is None else min(cpus, cap)

@@ -15,9 +15,17 @@ THREADS = 100
 KEYS_OF: dict[str, tuple[Client, ...]] = {
     "threads": ("psycopg-threads",),
     "executor": ("psycopg-executor",),
-    "reset": ("asyncpg",),
-    "check": ("psycopg-async", "psycopg-threads", "psycopg-executor"),
+    "reset": ("asyncpg", "psycopg-async", "psycopg-threads"),
+    "check": ("psycopg-async", "psycopg-threads", "psycopg-executor", "asyncpg", "sqlalchemy-threads"),
     "lifo": ("sqlalchemy-threads",),
+    "min_size": ("asyncpg", "psycopg-async", "psycopg-threads"),
+}
+
+
+#: Of these keys, clients that know them in benchmarks only.
+BENCHMARKS_ONLY: dict[str, tuple[Client, ...]] = {
+    "reset": ("psycopg-async", "psycopg-threads"),
+    "check": ("asyncpg", "sqlalchemy-threads"),
 }
 
 
@@ -37,11 +45,13 @@ class Arm(Part):
     compute_in: Literal["caller", "processes"] = "caller"
     """Where compute steps run: in the thread or loop that sends the request, or in a pool of processes."""
     reset: bool | None = None
-    """Whether a connection is reset when it is given back (asyncpg; it does by default)."""
+    """Whether a connection is reset when it is given back (asyncpg does by default; psycopg in benchmarks only)."""
     check: bool | None = None
-    """Whether a connection is checked by a round trip when it is taken (psycopg; it is not by default)."""
+    """Whether a connection is checked by a round trip when it is taken (not by default; asyncpg in benchmarks only)."""
     lifo: bool | None = None
     """Whether the connection given back last is taken first (sqlalchemy-threads; it is not by default)."""
+    min_size: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    """Connections that a pool of cold-start-ramp has before its callers come (none by default; benchmarks only)."""
 
     @property
     def connections(self) -> int:

@@ -82,6 +82,7 @@ class Study(Part):
             ({"pools", "arms", "database"}, sums.connection_faults),
             ({"repeats", "spare_repeats"}, sums.spare_faults),
             ({"database", "load_generator", "limits"}, sums.limit_faults),
+            ({"limits", "analysis"}, sums.level_faults),
             ({"workloads", "pools", "arms", "client", "analysis", *pairing.KEYS}, pairing.faults),
         )
         faults = [fault for needs, check in checks if not needs & broken for fault in check(self)]

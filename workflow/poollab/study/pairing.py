@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from poollab.study.arms import Arm
+from poollab.study.arms import BENCHMARKS_ONLY, KEYS_OF, Arm
 from poollab.study.benchmarks import Benchmark, Pair
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ ONLY_HERE = ("sqlalchemy-threads",)
 #: The one analysis of benchmarks, and of nothing else.
 ANALYSIS = "pool-implementations"
 KEYS = ("baseline", "candidate", "pairs", "confirm")
+#: Settings of an arm that only rows with a fresh pool know: every other pool is full before the clock starts.
+FRESH_ONLY, FRESH = "min_size", "cold-start-ramp"
 #: Settings of an arm that mean nothing to a row: it has its own callers, and its pool is full or empty.
 NOT_HERE = ("threads", "executor")
 
@@ -63,6 +65,7 @@ def faults(study: "Study") -> list[str]:
         return wrong
     return [
         *_whole(study),
+        *_least(study, found),
         *(line for label, arm in study.arms.items() for line in _arm(f"arms.{label}", arm)),
         *(line for name, row in found.items() for line in _row(study, name, row)),
     ]
@@ -75,12 +78,29 @@ def _strangers(study: "Study") -> Iterator[str]:
     for key in KEYS:
         if getattr(study, key) is not None:
             yield f"{key}: belongs to a study whose workloads are benchmarks; remove it"
-    for label in study.arm_map:
-        if study.client_of(label) in ONLY_HERE:
+    for label, arm in study.arm_map.items():
+        yield from _strange(label, arm, study.client_of(label))
+
+
+def _strange(label: str, arm: Arm, client: str) -> Iterator[str]:
+    """Name what only a benchmark could make of an arm."""
+    if arm.min_size is not None:
+        yield (
+            f"arms.{label}.{FRESH_ONLY}: belongs to benchmarks ({FRESH}); here every connection is made before "
+            "the run; remove it"
+        )
+    for key, clients in BENCHMARKS_ONLY.items():
+        if getattr(arm, key) is not None and client in clients:
+            others = ", ".join(known for known in KEYS_OF[key] if known not in clients)
             yield (
-                f"arms.{label}.client = {study.client_of(label)}: serves benchmarks only; use one of: asyncpg, "
-                "psycopg-async, psycopg-threads, psycopg-executor"
+                f"arms.{label}.{key}: {client} has no such setting outside benchmarks; remove it, or take one of: "
+                f"{others}"
             )
+    if client in ONLY_HERE:
+        yield (
+            f"arms.{label}.client = {client}: serves benchmarks only; use one of: asyncpg, psycopg-async, "
+            "psycopg-threads, psycopg-executor"
+        )
 
 
 def _named(study: "Study") -> Iterator[str]:
@@ -119,6 +139,13 @@ def _whole(study: "Study") -> Iterator[str]:
             yield f"baseline, candidate: {' and '.join(sorted(clients))} have no kind of caller in common"
 
 
+def _least(study: "Study", found: dict[str, Benchmark]) -> Iterator[str]:
+    """Refuse a least size that no row would show."""
+    for label, arm in (study.arms or {}).items():
+        if arm.min_size is not None and all(row.family != FRESH for row in found.values()):
+            yield f"arms.{label}.{FRESH_ONLY}: no row is of {FRESH}, and all others start full; remove it or add one"
+
+
 def _arm(at: str, arm: Arm) -> Iterator[str]:
     for key in NOT_HERE:
         if getattr(arm, key) is not None:
@@ -142,3 +169,6 @@ def _row(study: "Study", name: str, row: Benchmark) -> Iterator[str]:
         if row.pool > study.arm_map[label].size:
             size = study.arm_map[label].size
             yield f"{at}.pool = {row.pool}: arms.{label}.size is {size}; use at most that, or raise it"
+        least = study.arm_map[label].min_size
+        if row.family == FRESH and least is not None and least > row.pool:
+            yield f"{at}.pool = {row.pool}: arms.{label}.min_size is {least}; lower it to at most {row.pool}"

@@ -16,6 +16,9 @@ DEFAULT_CONNECTIONS = 100
 LEAST_CONNECTIONS = SUPERUSER_SLOTS + OWN_SESSIONS + 1
 MOST_CONNECTIONS = 262_143
 
+#: Analyses that compare arms, workers or steps, and have one S1 or one capacity for all of them.
+ONE_LEVEL = ("tail-latency", "littles-law", "execution-models")
+
 #: More requests in one cell than this would not fit the promise of objects made before the clock starts.
 MAX_REQUESTS = 2_000_000
 
@@ -44,6 +47,20 @@ def limit_faults(study: "Study") -> list[str]:
         for label, caps in study.limit_map.items()
         for side, cap in zip(sides, caps, strict=True)
         if cap.fault
+    ]
+
+
+def level_faults(study: "Study") -> list[str]:
+    """Check that an analysis which compares nothing across levels of limits is not given several."""
+    levels = list(study.limits or {})
+    if study.analysis not in ONE_LEVEL or len(levels) < 2:
+        return []
+    return [
+        (
+            f"limits: has {len(levels)} levels ({', '.join(levels)}), and analysis = {study.analysis} takes one: "
+            "it would set conditions with different caps side by side as if they were alike; keep one level here and "
+            "make a study of its own for each other one, or choose analysis: pool-size"
+        )
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 
-from poollab.load.clients.base import GENERIC_PLANS, WARM_UPS, Statements, one_word
+from poollab.load.clients.base import AT_START_S, GENERIC_PLANS, WARM_UPS, Statements, one_word
 from poollab.load.steps import Values
 
 
@@ -18,6 +18,7 @@ class AsyncpgClient:
         self._spec = spec
         self._size: int = spec["pool"]["size"]
         self._acquire_s, self._query_s = spec["timeouts"]["acquire_s"], spec["timeouts"]["query_s"]
+        self._start_s = max(AT_START_S, self._acquire_s)
         self._pool: Any = None
         self.backends: list[int] = []
         self.connects = 0
@@ -39,7 +40,7 @@ class AsyncpgClient:
             max_inactive_connection_lifetime=0,
             max_queries=2**62,
             max_cached_statement_lifetime=0,
-            timeout=self._acquire_s,
+            timeout=self._start_s,
             init=self._connected,
             reset=None if arm.get("reset", True) else _as_it_is,
             server_settings={"application_name": "poollab"},
@@ -47,7 +48,7 @@ class AsyncpgClient:
         await self._pool
         self.acquire = partial(self._pool.acquire, timeout=self._acquire_s)
         self.release = partial(self._pool.release, timeout=self._acquire_s)
-        held = [await self._pool.acquire() for _ in range(self._size)]
+        held = [await self._pool.acquire(timeout=self._start_s) for _ in range(self._size)]
         self.backends = [connection.get_server_pid() for connection in held]
         for connection in held:
             await self._pool.release(connection)
@@ -57,25 +58,36 @@ class AsyncpgClient:
 
     async def settle(self, statements: Statements) -> str | None:
         """See `Client`."""
-        held = [await self._pool.acquire() for _ in range(self._size)]
-        kinds = set()
+        held = [await self._pool.acquire(timeout=self._start_s) for _ in range(self._size)]
+        kinds, endless = set(), set[str]()
         for number, connection in enumerate(held):
             for sql, values in statements:
                 for turn in range(WARM_UPS):
-                    await self._warm_once(connection, sql, values[(number + turn) % len(values)])
-                kinds.add("generic" if await connection.fetchval(GENERIC_PLANS, sql) else "custom")
+                    if sql not in endless and not await self._warm_once(
+                        connection, sql, values[(number + turn) % len(values)]
+                    ):
+                        endless.add(sql)
+                found = await connection.fetchval(GENERIC_PLANS, sql, timeout=self._start_s)
+                kinds.add("generic" if found else "custom")
         for connection in held:
             await self._pool.release(connection)
         return one_word(kinds)
 
-    async def _warm_once(self, connection: Any, sql: str, values: Values) -> None:
-        """Execute once; what fails for these arguments alone will be a row of the run, and is no fault here."""
+    async def _warm_once(self, connection: Any, sql: str, values: Values) -> bool:
+        """
+        Execute once; what fails for these arguments alone will be a row of the run, and is no fault here.
+
+        Tells whether it ended in time: a statement that does not is not tried on every connection.
+        """
         try:
             await self.query(connection, sql, values)
         except asyncpg.SyntaxOrAccessError:
             raise
-        except (TimeoutError, asyncpg.PostgresError):
-            return
+        except TimeoutError:
+            return False
+        except asyncpg.PostgresError:
+            return True
+        return True
 
     def query(self, connection: Any, sql: str, values: Values) -> Any:
         """See `Client`; all rows are taken, as by the other clients (fetchval would stop the server after one)."""

@@ -11,6 +11,9 @@ CUSTOM_PLANS = 5
 WARM_UPS = CUSTOM_PLANS + 2
 #: Asks the server what became of a statement's plan.
 GENERIC_PLANS = "SELECT generic_plans FROM pg_prepared_statements WHERE statement = $1"
+#: A connection is made, and what it is asked before a run is answered, within this time or the study's own bound if
+#: that is longer: a bound of some milliseconds on waiting for a connection is none on making one.
+AT_START_S = 10.0
 #: Ten years in seconds: psycopg's pool has no way to say "never".
 NEVER_S = 3.15e8
 #: A statement and the arguments it is warmed with.

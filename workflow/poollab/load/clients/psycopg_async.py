@@ -9,7 +9,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool
 
 from poollab.load.clients import psycopg_common as common
-from poollab.load.clients.base import GENERIC_PLANS, WARM_UPS, Statements, one_word
+from poollab.load.clients.base import AT_START_S, GENERIC_PLANS, WARM_UPS, Statements, one_word
 from poollab.load.steps import Values
 
 _IDLE = TransactionStatus.IDLE
@@ -24,6 +24,7 @@ class PsycopgAsyncClient:
         self._spec = spec
         self._size: int = spec["pool"]["size"]
         self._acquire_s, self._query_s = spec["timeouts"]["acquire_s"], spec["timeouts"]["query_s"]
+        self._start_s = max(AT_START_S, spec["timeouts"]["acquire_s"])
         self._pool: Any = None
         self.backends: list[int] = []
         self.connects = 0
@@ -41,7 +42,7 @@ class PsycopgAsyncClient:
         )
         await self._pool.open()
         self.acquire = partial(self._pool.getconn, self._acquire_s)
-        held = [await self._pool.getconn() for _ in range(self._size)]
+        held = [await self._pool.getconn(self._start_s) for _ in range(self._size)]
         self.backends = [self.backend(connection) for connection in held]
         for connection in held:
             await self._pool.putconn(connection)
@@ -51,12 +52,15 @@ class PsycopgAsyncClient:
 
     async def settle(self, statements: Statements) -> str | None:
         """See `Client`."""
-        held = [await self._pool.getconn() for _ in range(self._size)]
-        kinds = set()
+        held = [await self._pool.getconn(self._start_s) for _ in range(self._size)]
+        kinds, endless = set(), set[str]()
         for number, connection in enumerate(held):
             for sql, values in statements:
                 for turn in range(WARM_UPS):
-                    await self._warm_once(connection, sql, values[(number + turn) % len(values)])
+                    if sql not in endless and not await self._warm_once(
+                        connection, sql, values[(number + turn) % len(values)]
+                    ):
+                        endless.add(sql)
                 asked = await connection.execute(GENERIC_PLANS, (sql,), prepare=False)
                 found = await asked.fetchone()
                 kinds.add("generic" if found and found[0] else "custom")
@@ -64,13 +68,20 @@ class PsycopgAsyncClient:
             await self._pool.putconn(connection)
         return one_word(kinds)
 
-    async def _warm_once(self, connection: Any, sql: str, values: Values) -> None:
-        """Execute once; what fails for these arguments alone will be a row of the run, and is no fault here."""
+    async def _warm_once(self, connection: Any, sql: str, values: Values) -> bool:
+        """
+        Execute once; what fails for these arguments alone will be a row of the run, and is no fault here.
+
+        Tells whether it ended in time: a statement that does not is not tried on every connection.
+        """
         try:
             await self.query(connection, sql, values)
-        except (TimeoutError, psycopg.Error) as error:
+        except common.TIMEOUTS:
+            return False
+        except psycopg.Error as error:
             if common.of_statement(error):
                 raise
+        return True
 
     async def query(self, connection: Any, sql: str, values: Values) -> None:
         """See `Client`; when the time is over psycopg cancels the statement in the server."""

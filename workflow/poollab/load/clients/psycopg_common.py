@@ -8,7 +8,7 @@ import psycopg_pool
 from psycopg.adapt import Dumper
 from psycopg.pq import ExecStatus
 
-from poollab.load.clients.base import NEVER_S
+from poollab.load.clients.base import AT_START_S, NEVER_S
 
 TUPLES_OK = ExecStatus.TUPLES_OK
 TIMEOUTS: tuple[type[BaseException], ...] = (TimeoutError, psycopg_pool.PoolTimeout)
@@ -45,7 +45,7 @@ def connection_arguments(spec: dict[str, Any]) -> dict[str, Any]:
         "application_name": "poollab",
         "autocommit": True,
         "prepare_threshold": 0,
-        "connect_timeout": max(2, round(spec["timeouts"]["acquire_s"])),
+        "connect_timeout": round(max(AT_START_S, spec["timeouts"]["acquire_s"])),
     }
 
 

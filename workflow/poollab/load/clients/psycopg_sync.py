@@ -8,7 +8,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from poollab.load.clients import psycopg_common as common
-from poollab.load.clients.base import GENERIC_PLANS, WARM_UPS, Statements, one_word
+from poollab.load.clients.base import AT_START_S, GENERIC_PLANS, WARM_UPS, Statements, one_word
 from poollab.load.clients.watch import Watch
 from poollab.load.steps import Values
 
@@ -26,6 +26,7 @@ class PsycopgSyncClient:
         self._acquire_s = spec["timeouts"]["acquire_s"]
         self._queries = Watch(spec["timeouts"]["query_s"])
         self._releases = Watch(spec["timeouts"]["acquire_s"])
+        self._start_s = max(AT_START_S, spec["timeouts"]["acquire_s"])
         self._pool: Any = None
         self.backends: list[int] = []
         self.connects = 0
@@ -42,7 +43,7 @@ class PsycopgSyncClient:
         )
         self._pool.open()
         self.acquire = partial(self._pool.getconn, self._acquire_s)
-        held = [self._pool.getconn() for _ in range(self._size)]
+        held = [self._pool.getconn(self._start_s) for _ in range(self._size)]
         self.backends = [self.backend(connection) for connection in held]
         for connection in held:
             self._pool.putconn(connection)
@@ -52,25 +53,35 @@ class PsycopgSyncClient:
 
     def settle(self, statements: Statements) -> str | None:
         """See `Client`."""
-        held = [self._pool.getconn() for _ in range(self._size)]
-        kinds = set()
+        held = [self._pool.getconn(self._start_s) for _ in range(self._size)]
+        kinds, endless = set(), set[str]()
         for number, connection in enumerate(held):
             for sql, values in statements:
                 for turn in range(WARM_UPS):
-                    self._warm_once(connection, sql, values[(number + turn) % len(values)])
+                    if sql not in endless and not self._warm_once(
+                        connection, sql, values[(number + turn) % len(values)]
+                    ):
+                        endless.add(sql)
                 found = connection.execute(GENERIC_PLANS, (sql,), prepare=False).fetchone()
                 kinds.add("generic" if found and found[0] else "custom")
         for connection in held:
             self._pool.putconn(connection)
         return one_word(kinds)
 
-    def _warm_once(self, connection: Any, sql: str, values: Values) -> None:
-        """Execute once; what fails for these arguments alone will be a row of the run, and is no fault here."""
+    def _warm_once(self, connection: Any, sql: str, values: Values) -> bool:
+        """
+        Execute once; what fails for these arguments alone will be a row of the run, and is no fault here.
+
+        Tells whether it ended in time: a statement that does not is not tried on every connection.
+        """
         try:
             self.query(connection, sql, values)
-        except (TimeoutError, psycopg.Error) as error:
+        except common.TIMEOUTS:
+            return False
+        except psycopg.Error as error:
             if common.of_statement(error):
                 raise
+        return True
 
     def query(self, connection: Any, sql: str, values: Values) -> None:
         """See `Client`; when the time is over the watch cancels the statement in the server."""

@@ -39,6 +39,7 @@ class Course:
         self.iterations: list[dict[str, int]] = []
         self.zero_ns = 0
         self._begun = (0, 0, 0, 0)
+        self._later_waves: list[int] = []
         self._events = (folder / "events").open("w", buffering=1)
         self._control = (folder / "control").open("r")
 
@@ -71,10 +72,15 @@ class Course:
     def begin(self, number: int) -> None:
         """Start the clock of an iteration; what was left by the one before is collected first."""
         gc.collect()
+        self._later_waves = []
         self._begun = (number, len(self.connects), time.process_time_ns(), time.monotonic_ns())
 
+    def next_wave(self) -> None:
+        """Note when a further wave begins; the first one begins with its iteration."""
+        self._later_waves.append(time.monotonic_ns())
+
     def end(self) -> None:
-        """Stop the clock."""
+        """Stop the clock, and say of each caller when its first check-out was due."""
         ended = time.monotonic_ns()
         number, connects, cpu, begun = self._begun
         self.iterations.append(
@@ -87,6 +93,8 @@ class Course:
                 "rss_bytes": _rss_bytes(),
             }
         )
+        for wave, began in zip(self.waves(number), [begun, *self._later_waves], strict=True):
+            self.stamps.due((first for first, _ in wave), began)
 
     def ready(self) -> None:
         """Tell that the warm-up is over, wait for the word, and set zero."""
@@ -117,6 +125,7 @@ class Course:
             "digest": self.work.digest,
             "operations": self.work.operations,
             "iterations": self.iterations,
+            "unhurried_ns": [self.work.unhurried_ns(number, int(self.row["pool"])) for number in range(len(self))],
             "connects": self.connects,
             "errors": self.stamps.errors,
             "implementations": proofs,

@@ -12,6 +12,19 @@ from sqlalchemy.pool import QueuePool
 from poollab.load.families.pool_psycopg import SQL, connect_arguments
 from poollab.load.families.proof import Proof
 
+#: What a pool says nowhere else, by the names of its arguments.
+_SAID = operator.attrgetter("_max_overflow", "_pool.use_lifo", "_pre_ping", "_reset_on_return.name")
+_NAMES = ("max_overflow", "use_lifo", "pre_ping", "reset_on_return")
+
+
+def _pinged(*, check: bool) -> dict[str, Any]:
+    """Return what a pool needs that checks a connection when it is taken: it is the dialect that knows how."""
+    if not check:
+        return {}
+    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg  # noqa: PLC0415 - is memory that others lack
+
+    return {"pre_ping": True, "dialect": PGDialect_psycopg(dbapi=psycopg)}  # type: ignore[no-untyped-call]
+
 
 class SqlalchemyPool:
     """See `SyncPool`; a connection is made by the thread that asks for it."""
@@ -27,9 +40,9 @@ class SqlalchemyPool:
             "pool_size": size,
             "max_overflow": 0,
             "timeout": spec["timeouts"]["acquire_s"],
-            "use_lifo": spec["pool"].get("lifo", False),
+            "use_lifo": bool(spec["pool"].get("lifo")),
         }
-        self._pool = QueuePool(self._connect, **self._settings)
+        self._pool = QueuePool(self._connect, **self._settings, **_pinged(check=bool(spec["pool"].get("check"))))
         self.acquire = self._pool.connect
         self.pipeline = _pipeline if spec["benchmark"]["pipeline"] else None
 
@@ -54,8 +67,10 @@ class SqlalchemyPool:
         self._pool.dispose()
 
     def proof(self) -> Proof:
-        """Say what this pool is."""
-        return Proof.of(self._pool, sqlalchemy, self._settings, driver=psycopg)
+        """Say what this pool is, with its settings as it holds them itself."""
+        pool = self._pool
+        settings = {"pool_size": pool.size(), "timeout": pool.timeout(), **dict(zip(_NAMES, _SAID(pool), strict=True))}
+        return Proof.of(pool, sqlalchemy, settings, driver=psycopg)
 
 
 def _pipeline(connection: Any) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from poollab.load import timer
+from poollab.load.families import work
 from poollab.load.families.callers import AsyncGate, ThreadGate, call_async, call_sync
 from poollab.load.families.course import Course
 
@@ -98,6 +99,7 @@ async def _iterate_async(
     for turn, wave in enumerate(waves):
         if turn:
             await asyncio.sleep(pause_s)
+            course.next_wave()
         gate = AsyncGate(len(wave)) if course.shape.together else None
         if executor is None:
             await asyncio.gather(*[call_async(pool, stamps, first, caller, gate) for first, caller in wave])
@@ -119,7 +121,7 @@ def _run_sync(course: Course) -> None:
     size, _ = sizes(course.row)
     pool = _make(course, course.spec, size)
     dedicated = course.shape.own_threads or course.row["mode"] == "threads"
-    single = int(course.row["callers"]) == 1
+    single = work.callers(course.row) == 1
     executor = None if dedicated or single else started_threads(_threads(course.row))
     pool.open()
     _fill_sync(pool, 0 if course.shape.fresh else size, course)
@@ -156,6 +158,7 @@ def _iterate_sync(course: Course, number: int, pool: Any, executor: ThreadPoolEx
     for turn, wave in enumerate(waves):
         if turn:
             time.sleep(pause_s)
+            course.next_wave()
         gate = ThreadGate(len(wave)) if course.shape.together else None
         calls = [(pool, stamps, first, caller, gate) for first, caller in wave]
         if executor is not None:
@@ -176,7 +179,7 @@ def _iterate_sync(course: Course, number: int, pool: Any, executor: ThreadPoolEx
 
 
 def _threads(row: dict[str, Any]) -> int:
-    return int(row["threads"] or row["callers"])
+    return int(row["threads"] or work.callers(row))
 
 
 def started_threads(count: int) -> ThreadPoolExecutor:

@@ -6,6 +6,7 @@ callers that begin together, an iteration one or more waves; the time of an iter
 """
 
 import hashlib
+import heapq
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,11 @@ class Work:
         """Check-outs in all iterations together."""
         return sum(len(caller) for it in self.iterations for wave in it for caller in wave)
 
+    def unhurried_ns(self, number: int, pool: int) -> int:
+        """Return what an iteration would take if its holds and pauses were all that takes time."""
+        waves = self.iterations[number]
+        return sum(_holds_ns(wave, pool) for wave in waves) + (len(waves) - 1) * self.shape.pause_ms * 1_000_000
+
 
 def callers(row: dict[str, Any]) -> int:
     """Return the number of callers of a wave: what the row says, or twice the pool where it is to be exhausted."""
@@ -99,3 +105,18 @@ def draw(row: dict[str, Any], text: str) -> Work:
 def _operation(shape: Shape, rng: random.Random) -> Operation:
     queries = rng.randint(*shape.queries) if shape.query_share == 1.0 or rng.random() < shape.query_share else 0
     return queries, rng.randint(*shape.hold_ms) * 1_000_000
+
+
+def _holds_ns(wave: Wave, pool: int) -> int:
+    """Return how long the holds of a wave take where whoever asked first gets the connection that is free first."""
+    asking, free, last = [(0, number, 0) for number in range(len(wave))], [0] * pool, 0
+    if not any(hold for caller in wave for _, hold in caller):
+        return 0
+    while asking:
+        at, number, turn = heapq.heappop(asking)
+        ended = max(at, heapq.heappop(free)) + wave[number][turn][1]
+        heapq.heappush(free, ended)
+        last = max(last, ended)
+        if turn + 1 < len(wave[number]):
+            heapq.heappush(asking, (ended, number, turn + 1))
+    return last

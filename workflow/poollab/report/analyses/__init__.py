@@ -25,6 +25,7 @@ Headline and verdicts need nothing of this: the verdict box takes them from anal
 import importlib
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 from poollab.errors import DataError
 
@@ -47,3 +48,20 @@ def module(kind: str) -> ModuleType:
             f"{', '.join(kinds())}); render it with the version of Poollab that measured it"
         )
     return importlib.import_module(f"{__name__}.{kind.replace('-', '_')}")
+
+
+def special(kind: ModuleType, context: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return what a kind brings of its own.
+
+    Raises:
+        DataError: analysis.json lacks what the kind shows, as one that another version made may.
+    """
+    try:
+        made: dict[str, Any] = kind.build(context)
+    except KeyError as error:
+        raise DataError(
+            f"analysis.json has no {error}, which this report shows; collect the results again, or make it with the "
+            "version of Poollab that made that file"
+        ) from error
+    return made

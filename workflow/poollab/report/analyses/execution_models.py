@@ -3,9 +3,10 @@
 from types import ModuleType
 from typing import Any, Final
 
-from poollab.report import cells, executiontables, words
+from poollab.report import cells, executiontables, uncounted, words
 from poollab.report.cells import Table, column
 from poollab.report.figures import exec_beside, exec_ceiling, exec_waits
+from poollab.stats import clients
 
 Row = dict[str, Any]
 
@@ -19,6 +20,7 @@ FIGURES: Final[tuple[ModuleType, ...]] = (exec_ceiling, exec_waits, exec_beside)
 def build(context: Row) -> Row:
     """Return tables, sentences and limitations from analysis.json."""
     found = context["analysis"]
+    gone = {question: uncounted.notes(found["missing"], question) for question in ("ceiling", "waits", "beside")}
     return {
         "ceiling": found["ceiling"],
         "waits": executiontables.paired_waits(found["waits"]),
@@ -26,32 +28,24 @@ def build(context: Row) -> Row:
         "limitations": _limitations(found),
         "uses_not_ok": "computing" if any(row["statuses"] != ["ok"] for row in found["beside"]) else "",
         "tables": {
-            "ceiling": _ceiling(found["ceiling"]),
-            "executor": _executor(found["executor"]),
-            "sequence": _sequence(found["sequence"]),
-            "waits": executiontables.waits(found["waits"]),
-            "beside": executiontables.beside(found["beside"]),
+            "ceiling": _ceiling(found["ceiling"], gone["ceiling"]),
+            "executor": _executor(found["executor"], gone["ceiling"]),
+            "sequence": _sequence(found["sequence"], uncounted.notes(found["missing"], "sequence")),
+            "waits": executiontables.waits(found["waits"], gone["waits"]),
+            "beside": executiontables.beside(found["beside"], gone["beside"]),
             "zero": executiontables.zero(found["zero"]),
         },
     }
 
 
-def _ceiling(rows: list[Row]) -> Table:
-    bodies: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda r: (r["client"], r["pool_size"])):
-        ends = {"low": row["took_min_ns"] / 1e6, "high": row["took_max_ns"] / 1e6}
-        shown = [
-            cells.number(row["took_mean_ns"] / 1e6, 1, **ends),
-            cells.number(words.to_ms(row["theory_ns"]), 1),
-            cells.number(row["ratio"], 2),
-            cells.number(words.to_ms(row["hold_mean_ns"]), 2),
-            cells.number(row["runs"]),
-        ]
-        bodies.setdefault(row["client"], []).append(cells.row(str(row["pool_size"]), shown))
-    batch = max((row["batch"] for row in rows), default=0)
+def _ceiling(rows: list[Row], notes: list[str]) -> Table:
+    bodies: list[tuple[str, list[Row]]] = []
+    for line, mine in executiontables.lines(rows).items():
+        bodies.append((line, [cells.row(executiontables.pool(row), _batch(row)) for row in mine]))
     return cells.table(
         "exec-ceiling",
-        f"Time from the first to the last of n = {batch:,} queries that are due at once, by client and pool",
+        f"Time from the first to the last of n = {executiontables.count(rows)} queries that are due at once, by client "
+        "and pool",
         [
             column("pool", "connections"),
             column("time", "ms"),
@@ -60,33 +54,47 @@ def _ceiling(rows: list[Row]) -> Table:
             column("mean hold", "ms"),
             column("runs ok"),
         ],
-        list(bodies.items()),
+        bodies,
         [
             (
                 "In square brackets: the smallest and the largest run. S1 is the mean hold of the same client on one "
                 "connection, so a longer hold on a larger pool shows as a ratio above 1."
-            )
+            ),
+            *_failed(rows),
+            *notes,
         ],
     )
 
 
-def _executor(found: Row) -> Table:
-    rows = [
-        cells.row(
-            row["client"],
-            [
-                cells.number(row["took_mean_ns"] / 1e6, 1, low=row["took_min_ns"] / 1e6, high=row["took_max_ns"] / 1e6),
-                cells.number(row["relative"], 3),
-                cells.number(row["threads"], missing="no threads"),
-                cells.number(row["runs"]),
-            ],
-        )
-        for row in found["rows"]
+def _batch(row: Row) -> list[cells.Cell]:
+    return [
+        executiontables.took(row),
+        cells.number(words.to_ms(row["theory_ns"]), 1),
+        cells.number(row["ratio"], 2),
+        cells.number(words.to_ms(row["hold_mean_ns"]), 2),
+        cells.number(row["runs"]),
     ]
-    count = max((row["batch"] for row in found["rows"]), default=0)
+
+
+def _failed(rows: list[Row]) -> list[str]:
+    """Say where requests failed: the theory takes those that ended ok, and a shorter batch is no faster client."""
+    some = [row for row in rows if row["completed"] < row["batch"]]
+    if not some:
+        return []
+    shown = words.listed([f"{r['completed']:,.1f} of {r['batch']:,} with {r['arm']}" for r in some])
+    return [f"Not all requests ended ok, and in n x S1 / P only those that did are counted: on average {shown}."]
+
+
+def _executor(found: Row, notes: list[str]) -> Table:
+    batches = clients.by_workload(found["rows"])
+    bodies = [
+        (workload if len(batches) > 1 else "", [_beside_threads(row) for row in rows])
+        for workload, rows in batches.items()
+    ]
     return cells.table(
         "exec-executor",
-        f"The same n = {count:,} queries on a pool of {found['size'] or 0}, relative to plain threads",
+        f"The same n = {executiontables.count(found['rows'])} queries on a pool of {found['size'] or 0}, relative to "
+        "plain threads",
         [
             column("client"),
             column("time", "ms"),
@@ -94,18 +102,49 @@ def _executor(found: Row) -> Table:
             column("at once at most", "threads"),
             column("runs ok"),
         ],
-        [("", rows)],
+        bodies,
+        [*_base(found["rows"]), *_other_size(found), *notes],
     )
 
 
-def _sequence(rows: list[Row]) -> Table:
+def _beside_threads(row: Row) -> Row:
+    return cells.row(
+        row["label"],
+        [
+            executiontables.took(row),
+            cells.number(row["relative"], 3, missing="no run with plain threads counts"),
+            cells.number(row["threads"], missing="no threads"),
+            cells.number(row["runs"]),
+        ],
+    )
+
+
+def _base(rows: list[Row]) -> list[str]:
+    """Name the arm that others are set against, where plain threads have several."""
+    names = list(dict.fromkeys(row["base"] for row in rows if row["base"] and row["label"] != row["client"]))
+    return [f"Relative to {words.listed(names)}, the first arm with plain threads."] if names else []
+
+
+def _other_size(found: Row) -> list[str]:
+    """Say that the comparison is not on the pool that it is meant for."""
+    if found["size"] in (None, found["asked_size"]):
+        return []
+    return [
+        (
+            f"Compared on a pool of {found['size']} and not of {found['asked_size']}: it is the largest on which every "
+            "client has a run that counts."
+        )
+    ]
+
+
+def _sequence(rows: list[Row], notes: list[str]) -> Table:
     bodies: dict[str, list[Row]] = {}
     for row in rows:
         times = [row["trip_mean_ns"], row["trip_p50"]["ns"], row["whole_mean_ns"], row["whole_p50"]["ns"]]
         shown = [cells.number(None if t is None else t / 1e3, 1) for t in times]
         cpu = cells.number(None if row["client_cpu_s"] is None else row["client_cpu_s"] * 1e6, 1)
         bodies.setdefault(f"{row['workload']}: {row['sql']}", []).append(
-            cells.row(row["client"], [*shown, cpu, cells.number(row["requests"])])
+            cells.row(row["label"], [*shown, cpu, cells.number(row["requests"])])
         )
     return cells.table(
         "exec-sequence",
@@ -122,9 +161,11 @@ def _sequence(rows: list[Row]) -> Table:
         list(bodies.items()),
         [
             (
-                "With pool: from asking for the connection to having given it back, which is where an executor's way "
-                "to its thread and back is counted. Client CPU is all CPU of the generator over the requests."
-            )
+                "With pool: from the moment at which the caller asks (scheduled: its last operation has ended) to "
+                "having given the connection back, so an executor's way to its thread and back is in it. Client CPU is "
+                "all CPU of the generator over the requests."
+            ),
+            *notes,
         ],
     )
 
@@ -150,6 +191,12 @@ def _limitations(found: Row) -> list[str]:
             "moment may."
         ),
     ]
+    if found["executor"]["size"] is None and found["ceiling"]:
+        lines.append(
+            "On no pool does every client have a run that counts, so a driver in an executor is not compared with the "
+            "others."
+        )
+    lines += _other_size(found["executor"])
     statuses = sorted({s for row in found["beside"] for s in row["statuses"] if s != "ok"})
     if statuses:
         lines.append(
@@ -159,4 +206,4 @@ def _limitations(found: Row) -> list[str]:
     weak = [row for row in found["beside"] if 0 < row["zero"]["scheduled"]["p99"]["beyond"] < cells.ENOUGH_BEYOND]
     if weak:
         lines.append("The p99 of requests beside computing is weak (hollow): verdicts rest on p50 and p95.")
-    return lines
+    return [*uncounted.line(found["missing"]), *lines]

@@ -3,10 +3,11 @@
 from types import ModuleType
 from typing import Any, Final
 
-from poollab.report import cells, lawtables, measures, words
+from poollab.report import cells, lawtables, measures, uncounted, words
 from poollab.report.cells import Table, column
 from poollab.report.figures import law_busy, law_queue, law_tail
 from poollab.report.tables import WEAK_NOTE
+from poollab.stats.measured import EXECUTOR
 
 Row = dict[str, Any]
 
@@ -153,9 +154,14 @@ def _limitations(found: Row) -> list[str]:
             "whose rate was not kept are marked, and how late requests were begun stands beside the rest and is part "
             "of the overall time."
         )
+    if any(row["client"] == EXECUTOR for row in (*found["arms"], *found["others"])):
+        lines.append(
+            f"With {EXECUTOR} a wait is counted from the scheduled moment, since a caller waits for a free thread "
+            "before a connection is asked for: where requests wait in the pool, they may wait for either."
+        )
     few = min((arm["runs"] for arm in found["arms"]), default=0)
     if 0 < few < 3:
         lines.append(
             f"With {words.plural(few, 'run')} of an arm, single steps are noisy: read trends, not single cells."
         )
-    return lines
+    return [*uncounted.line(found["missing"]), *lines]

@@ -1,13 +1,13 @@
 """The tail-latency study: rate, tail and use of the pool by workers and pool, and how near theory and CPU are."""
 
-from itertools import groupby
 from types import ModuleType
 from typing import Any, Final
 
-from poollab.report import cells, measures, words
+from poollab.report import cells, measures, reruns, uncounted, words
 from poollab.report.cells import Table, column
 from poollab.report.figures import loop_rate, loop_time
 from poollab.report.tables import WEAK_NOTE
+from poollab.stats.measured import EXECUTOR
 
 Row = dict[str, Any]
 
@@ -17,29 +17,29 @@ FIGURES: Final[tuple[ModuleType, ...]] = (loop_rate, loop_time)
 
 
 def build(context: Row) -> Row:
-    """Return tables, the sentence on S1, the runs that are far out, and limitations, from analysis.json."""
+    """Return tables, the sentence on S1, the runs that are far out, the spare runs, and limitations."""
     found = context["analysis"]
     rows = found["conditions"]
     return {
         "conditions": rows,
-        "reference": _reference(found["reference"]),
-        "outliers": [_outlier(o) for o in found["outliers"]],
+        "reference": _reference(found["references"]),
+        "outliers": [reruns.outlier(o) for o in found["outliers"]],
+        "spares": [reruns.spare(s) for s in found["spares"]],
         "limitations": _limitations(found),
         "tables": {"use": _use(rows), "times": _times(rows), "theory": _theory(rows, found["goal"])},
     }
 
 
-def by_workers(rows: list[Row]) -> list[tuple[int, list[Row]]]:
-    """Return the conditions of each number of workers, pools from the smallest."""
-    ordered = sorted(rows, key=lambda r: (r["workers"], r["pool_size"]))
-    return [(count, list(mine)) for count, mine in groupby(ordered, key=lambda r: int(r["workers"]))]
-
-
 def _bodies(rows: list[Row], cells_of: Any) -> list[tuple[str, list[Row]]]:
-    return [
-        (words.plural(count, "worker"), [cells.row(str(row["pool_size"]), cells_of(row)) for row in mine])
-        for count, mine in by_workers(rows)
-    ]
+    bodies: dict[str, list[Row]] = {}
+    for row in rows:
+        bodies.setdefault(row["label"], []).append(cells.row(row["name"], cells_of(row)))
+    return list(bodies.items())
+
+
+def _from(rows: list[Row]) -> str:
+    """Say from when on the caller of an executor waits, where there is one."""
+    return f" With {EXECUTOR} from the scheduled moment." if any(row["client"] == EXECUTOR for row in rows) else ""
 
 
 def _times(rows: list[Row]) -> Table:
@@ -57,7 +57,7 @@ def _times(rows: list[Row]) -> Table:
     return cells.table(
         "loop-times",
         "Requests a second, and acquisition wait and query together (without the release), in ms, over the n requests "
-        "that ended ok in all runs with status ok",
+        f"that ended ok in all runs with status ok.{_from(rows)}",
         [
             column("pool", "connections"),
             column("rate", "per s"),
@@ -101,8 +101,8 @@ def _use(rows: list[Row]) -> Table:
         _bodies(rows, shown),
         [
             (
-                "In flight: from asking for a connection to giving it back. Peaks are the largest of the runs, means "
-                "the mean."
+                f"In flight: from asking for a connection to giving it back.{_from(rows)} Peaks are the largest of the "
+                "runs, means the mean."
             )
         ],
     )
@@ -112,22 +112,23 @@ def _theory(rows: list[Row], goal: float) -> Table:
     def shown(row: Row) -> list[cells.Cell]:
         return [
             cells.number(row["achieved_per_s"]),
-            cells.number(row["theory_per_s"]),
-            cells.number(row["ratio"], 3),
+            cells.number(row["theory_per_s"], missing="no theory here"),
+            cells.number(row["ratio"], 3, missing="no theory here"),
             measures.us(row["client_cpu_per_request_s"]),
             measures.us(row["server_cpu_per_request_s"]),
             cells.number(row["cpu_ceiling_per_s"]),
             cells.text(row["goal"]),
         ]
 
+    bound = loop_rate.bound(rows)
     return cells.table(
         "loop-theory",
-        f"The rate beside that of the theory, min(C, P) / S1, and beside the rate at which the CPU would run out; n = "
+        f"The rate beside that of the theory, {bound}, and beside the rate at which the CPU would run out; n = "
         f"{len(rows)} conditions",
         [
             column("pool", "connections"),
             column("rate", "per s"),
-            column("min(C, P) / S1", "per s"),
+            column(bound, "per s"),
             column("ratio"),
             column("client CPU a request", "\u00b5s"),
             column("server CPU a request", "\u00b5s"),
@@ -136,38 +137,34 @@ def _theory(rows: list[Row], goal: float) -> Table:
         ],
         _bodies(rows, shown),
         [
+            "C: workers. P: connections of the pool. S1: mean hold of one worker alone. Z: think time, where given.",
             (
-                "CPU ceiling: all CPUs of the host over the CPU that a request costs on both sides, or one CPU for the "
-                "client's one thread of Python where that is less. The cost is that of the condition itself, and it "
-                "may fall as the rate rises. Near the ceiling queries wait for a CPU, so the rate bends before it."
-            )
+                "CPU ceiling: all CPUs of the host over the CPU that a request costs on both sides, or what one side "
+                "may use (its cap, and one CPU for each client process, which has one thread of Python) over its own "
+                "cost where that is less. The cost is that of the condition itself, and it may fall as the rate rises. "
+                "Near the ceiling queries wait for a CPU, so the rate bends before it."
+            ),
         ],
     )
 
 
-def _reference(found: Row) -> str:
-    if found["hold_ns"] is None:
-        return "One worker on its own was not measured, so there is no S1 and no theory to compare with."
+def _reference(found: list[Row]) -> str:
+    known = [one for one in found if one["hold_ns"] is not None]
+    if not known:
+        return (
+            "One worker on its own, with the client and the request of the others, was not measured, so there is no S1 "
+            "and no theory to compare with."
+        )
+    return " ".join([*(_s1(one, several=len(known) > 1) for one in known), "The theory takes S1."])
+
+
+def _s1(found: Row, *, several: bool) -> str:
     nominal = "" if found["nominal_ns"] is None else f" The statement asks for {found['nominal_ns'] / 1e6:g} ms."
+    who = f" ({found['workload']}, {found['client']})" if several else ""
     return (
-        f"S1, the mean hold of one worker on a pool of {found['pool_size']}, is {found['hold_ns'] / 1e6:.3f} ms "
-        f"({found['requests']:,} requests in {words.plural(found['runs'], 'run')}).{nominal} The theory takes S1."
+        f"S1, the mean hold of one worker on a pool of {found['pool_size']}{who}, is {found['hold_ns'] / 1e6:.3f} ms "
+        f"({found['requests']:,} requests in {words.plural(found['runs'], 'run')}).{nominal}"
     )
-
-
-def _outlier(found: Row) -> str:
-    others = words.plural(found["others"], "other run")
-    weak = "" if cells.support(found["beyond"]) == "plain" else f" (weak, {found['beyond']} beyond)"
-    lead = (
-        f"{found['cell']}: p99 {found['p99_ns'] / 1e6:.2f} ms{weak}, {found['times']:.1f} times the median of {others}."
-    )
-    if found["spare"]:
-        return f"{lead} It is itself a run that was added because another was far out."
-    if not found["again"]:
-        return f"{lead} It was not measured again."
-    shown = words.listed([f"{a['cell']} {a['p99_ns'] / 1e6:.2f} ms" for a in found["again"]])
-    same = any(again["same"] for again in found["again"])
-    return f"{lead} Measured again for that: {shown}; {'it came back' if same else 'it did not come back'}."
 
 
 def _limitations(found: Row) -> list[str]:
@@ -181,11 +178,23 @@ def _limitations(found: Row) -> list[str]:
             "the server does would wait longer than the tail shown here."
         ),
     ]
+    if any(row["client"] == EXECUTOR for row in found["conditions"]):
+        lines.append(
+            f"With {EXECUTOR} a request starts in a thread, while its caller asks when the request is due. Wait and "
+            "query, and what is in flight, are counted from the scheduled moment there, so the wait for a free thread "
+            "is in them; with the other clients they are counted from asking the pool. Its hold ends where the caller "
+            "learns of the release, so its S1 is a little long and its theory a little low."
+        )
+    if any(row["think_ns"] for row in found["conditions"]):
+        lines.append(
+            "Where workers think between requests, fewer are in flight than there are workers, and how many depends on "
+            "the pool: the right size is not judged there."
+        )
     short = [r for r in found["conditions"] if r["goal"].startswith("not reached")]
     if short:
-        names = words.listed([f"{words.plural(r['workers'], 'worker')} on {r['pool_size']}" for r in short[:6]])
+        names = words.listed([f"{row['label']} on {row['name']}" for row in short[:6]])
         lines.append(
             f"In {words.plural(len(short), 'condition')} ({names}{', ...' if len(short) > 6 else ''}) the rate is "
             f"below {found['goal']:.0%} of the theory: there the pool alone does not explain the rate."
         )
-    return lines
+    return [*uncounted.line(found["missing"]), *lines]

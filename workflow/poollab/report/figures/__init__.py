@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from poollab.report import analyses
-from poollab.report.figures import delivered, intervals, limiter, order, spectrum, stamps, style, tail, timeline
+from poollab.report.figures import delivered, intervals, lag, limiter, order, spectrum, stamps, style, tail, timeline
 
-FIGURES: tuple[ModuleType, ...] = (stamps, tail, spectrum, intervals, timeline, order, delivered, limiter)
+FIGURES: tuple[ModuleType, ...] = (stamps, tail, spectrum, intervals, timeline, order, delivered, lag, limiter)
 
 
 def draw_all(context: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -80,7 +80,7 @@ def draw(context: Row) -> Figure:
 
 
 def _label(row: Row) -> str:
-    return f"{row['client']}\nwith processes" if row["compute_in"] == "processes" else str(row["client"])
+    return f"{row['label']}\nwith processes" if row["compute_in"] == "processes" else str(row["label"])
 
 
 def _panel(axes: Axes, rows: list[Row], moment: str) -> None:

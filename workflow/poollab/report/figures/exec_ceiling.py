@@ -5,8 +5,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from poollab.report import cells, words
+from poollab.report import cells, executiontables, words
 from poollab.report.figures import style
+from poollab.stats import clients
 
 NAME = "exec-ceiling"
 INCHES = 3.4
@@ -41,18 +42,11 @@ def describe(context: Row) -> Row:
     }
 
 
-def _by_client(rows: list[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda r: (r["client"], r["pool_size"])):
-        found.setdefault(row["client"], []).append(row)
-    return found
-
-
 def _finding(rows: list[Row]) -> str:
     parts = [
-        f"{client} {words.number(mine[0]['took_mean_ns'] / 1e6)} at {mine[0]['pool_size']} to "
+        f"{line} {words.number(mine[0]['took_mean_ns'] / 1e6)} at {mine[0]['pool_size']} to "
         f"{words.number(mine[-1]['took_mean_ns'] / 1e6)} at {mine[-1]['pool_size']}"
-        for client, mine in _by_client(rows).items()
+        for line, mine in executiontables.lines(rows).items()
     ]
     return f"In ms from the smallest to the largest pool: {'; '.join(parts) or 'nothing measured, 0 runs'}."
 
@@ -60,7 +54,7 @@ def _finding(rows: list[Row]) -> str:
 def _table(rows: list[Row]) -> Row:
     def row(r: Row) -> Row:
         return cells.row(
-            str(r["pool_size"]),
+            executiontables.pool(r),
             [cells.number(r["took_mean_ns"] / 1e6, 1), cells.number(words.to_ms(r["theory_ns"]), 1)],
         )
 
@@ -68,7 +62,7 @@ def _table(rows: list[Row]) -> Row:
         "figure-exec-ceiling",
         f"Numbers of the figure: n = {words.plural(len(rows), 'condition')}",
         [cells.column("pool", "connections"), cells.column("time", "ms"), cells.column("n x S1 / P", "ms")],
-        [(client, [row(r) for r in mine]) for client, mine in _by_client(rows).items()],
+        [(line, [row(r) for r in mine]) for line, mine in executiontables.lines(rows).items()],
     )
 
 
@@ -78,12 +72,11 @@ def draw(context: Row) -> Figure:
     if not rows:
         return style.nothing("no batch of queries was measured")
     figure, (axes,) = style.panels([INCHES])
-    for client, mine in _by_client(rows).items():
-        colour, marker, line = CLIENTS.get(client, OTHER)
-        how: Row = {"color": colour, "marker": marker, "linestyle": line, "markersize": 4.5}
-        axes.plot([r["pool_size"] for r in mine], [r["took_mean_ns"] / 1e6 for r in mine], label=client, **how)
-    theory = _theory(rows)
-    axes.plot([x for x, _ in theory], [y for _, y in theory], color=style.QUIET, linestyle="--", linewidth=1.2)
+    for label, mine in executiontables.lines(rows).items():
+        axes.plot([r["pool_size"] for r in mine], [r["took_mean_ns"] / 1e6 for r in mine], label=label, **_look(mine))
+    for batch in clients.by_workload(rows).values():
+        theory = _theory(batch)
+        axes.plot([x for x, _ in theory], [y for _, y in theory], color=style.QUIET, linestyle="--", linewidth=1.2)
     sizes = sorted({r["pool_size"] for r in rows})
     axes.set(xscale="log", yscale="log", xlabel="pool, connections", ylabel="time of the batch, ms")
     axes.set_xticks(sizes, [str(n) for n in sizes])
@@ -94,6 +87,13 @@ def draw(context: Row) -> Figure:
     handles = [*axes.get_legend_handles_labels()[0]]
     style.key_above(figure, [*handles, Line2D([], [], color=style.QUIET, linestyle="--", label="n x S1 / P")], 3)
     return figure
+
+
+def _look(mine: list[Row]) -> Row:
+    """Return colour, marker and line of a client; no line through pools of which it has several arms."""
+    colour, marker, line = CLIENTS.get(mine[0]["client"], OTHER)
+    once = len({row["pool_size"] for row in mine}) == len(mine)
+    return {"color": colour, "marker": marker, "linestyle": line if once else "none", "markersize": 4.5}
 
 
 def _theory(rows: list[Row]) -> list[tuple[int, float]]:

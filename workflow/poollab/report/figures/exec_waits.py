@@ -49,7 +49,7 @@ def _finding(rows: list[Row]) -> str:
     parts = []
     for row in rows:
         shown = [f"{title} {words.number(_value(row, k, f), d)} {unit}" for title, unit, d, k, f in PANELS]
-        parts.append(f"{row['client']}: {', '.join(shown)}")
+        parts.append(f"{row['label']}: {', '.join(shown)}")
     return f"{'; '.join(parts) or 'Nothing measured, 0 runs'}."
 
 
@@ -58,7 +58,7 @@ def _table(rows: list[Row]) -> Row:
         "figure-exec-waits",
         f"Numbers of the figure: n = {words.plural(sum(r['batch'] for r in rows), 'wait')}",
         [cells.column("client"), *(cells.column(title, unit) for title, unit, *_ in PANELS)],
-        [("", [cells.row(r["client"], [cells.number(_value(r, k, f), d) for _, _, d, k, f in PANELS]) for r in rows])],
+        [("", [cells.row(r["label"], [cells.number(_value(r, k, f), d) for _, _, d, k, f in PANELS]) for r in rows])],
     )
 
 
@@ -71,7 +71,7 @@ def draw(context: Row) -> Figure:
     for at, (panel, (title, unit, decimals, key, factor)) in enumerate(zip(axes, PANELS, strict=True)):
         _panel(panel, rows, [_value(row, key, factor) for row in rows], decimals)
         panel.set(title=title, xlabel=unit)
-        panel.set_yticks(range(len(rows)), [r["client"] if at == 0 else "" for r in rows])
+        panel.set_yticks(range(len(rows)), [r["label"] if at == 0 else "" for r in rows])
     return figure
 
 

@@ -23,7 +23,7 @@ height = loop_rate.height
 
 def describe(context: dict[str, Any]) -> dict[str, Any]:
     """Return heading, caption, alt text and the numbers behind the figure."""
-    found = loop_rate.by_workers(context["special"]["conditions"])
+    found = loop_rate.by_loop(context["special"]["conditions"])
     return {
         "heading": "Acquisition wait and query together, by pool",
         "caption": (
@@ -35,11 +35,11 @@ def describe(context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _finding(found: dict[int, list[dict[str, Any]]]) -> str:
+def _finding(found: dict[str, list[dict[str, Any]]]) -> str:
     parts = []
-    for count, rows in found.items():
-        shown = [f"{_shown(r)} at {r['pool_size']}" for r in rows]
-        parts.append(f"{count} workers: {words.listed(shown)}")
+    for label, rows in found.items():
+        shown = [f"{_shown(r)} at {r['name']}" for r in rows]
+        parts.append(f"{label}: {words.listed(shown)}")
     return f"p99 of wait and query in ms by pool: {'; '.join(parts) or 'nothing measured, 0 runs'}."
 
 
@@ -47,11 +47,11 @@ def _shown(row: dict[str, Any]) -> str:
     return words.number(measures.plain_ms(row["p99"]), 1)
 
 
-def _table(found: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+def _table(found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     def row(r: dict[str, Any]) -> dict[str, Any]:
-        return cells.row(str(r["pool_size"]), [measures.percentile(r[key]) for key, *_ in MARKS])
+        return cells.row(r["name"], [measures.percentile(r[key]) for key, *_ in MARKS])
 
-    bodies = [(words.plural(c, "worker"), [row(r) for r in rows]) for c, rows in found.items()]
+    bodies = [(label, [row(r) for r in rows]) for label, rows in found.items()]
     columns = [cells.column("pool", "connections"), *(cells.column(key, "ms") for key, *_ in MARKS)]
     count = sum(r["requests"] for rows in found.values() for r in rows)
     return cells.table("figure-loop-time", f"Numbers of the figure: n = {count:,} requests", columns, bodies)
@@ -59,18 +59,18 @@ def _table(found: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
 
 def draw(context: dict[str, Any]) -> Figure:
     """Draw one panel for each number of workers."""
-    found = loop_rate.by_workers(context["special"]["conditions"])
+    found = loop_rate.by_loop(context["special"]["conditions"])
     if not found:
         return style.nothing("no closed loop with more than one worker was measured")
     figure, (axes,) = style.grid([INCHES], len(found))
-    for panel, (count, rows) in zip(axes, found.items(), strict=True):
-        _panel(panel, count, rows)
+    for panel, (label, rows) in zip(axes, found.items(), strict=True):
+        _panel(panel, label, rows)
     axes[0].set_ylabel("wait + query, ms")
     style.key_above(figure, [Line2D([], [], color=c, marker=m, linestyle=line, label=k) for k, c, m, line in MARKS], 3)
     return figure
 
 
-def _panel(axes: Axes, count: int, rows: list[dict[str, Any]]) -> None:
+def _panel(axes: Axes, label: str, rows: list[dict[str, Any]]) -> None:
     sizes = [r["pool_size"] for r in rows]
     top = 0.0
     for key, colour, marker, line in MARKS:
@@ -80,7 +80,7 @@ def _panel(axes: Axes, count: int, rows: list[dict[str, Any]]) -> None:
             style.dot(axes, x, y, colour, marker, cells.support(found["beyond"]))
             top = max(top, y)
     axes.set(
-        title=f"{count} workers", xlabel="pool, connections", xlim=(0, max(sizes) * 1.1), ylim=(0, top * 1.15 or 1)
+        title=loop_rate.title(label), xlabel="pool, connections", xlim=(0, max(sizes) * 1.1), ylim=(0, top * 1.15 or 1)
     )
-    axes.set_xticks(sizes)
+    axes.set_xticks(sorted(set(sizes)))
     style.quiet_grid(axes)

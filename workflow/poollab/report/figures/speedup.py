@@ -19,6 +19,7 @@ WORDS = {
     "no difference": ("#5f6368", "o"),
     "not reproduced": ("#7b3294", "D"),
     "cannot tell": (style.INK, "x"),
+    "not comparable": (style.INK, "+"),
 }
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 

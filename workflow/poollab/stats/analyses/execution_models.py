@@ -8,9 +8,9 @@ neighbours.
 
 from typing import Any
 
+from poollab.stats import clients, measured
 from poollab.stats import execution_models_claims as claims
 from poollab.stats import execution_parts as parts
-from poollab.stats import measured
 from poollab.stats.analyses import Context
 from poollab.stats.measured import Run
 
@@ -24,26 +24,42 @@ EXECUTOR_SIZE = 8
 
 
 def build(context: Context) -> Row:
-    """Return the rows of each question, and the verdicts."""
+    """Return the rows of each question, what is missing in them, and the verdicts."""
     found: dict[str, list[list[Run]]] = {CEILING: [], WAITS: [], SEQUENCE: [], BESIDE: []}
+    missing = []
     for key in measured.keys(context):
         asked = _question(context, key)
-        if asked and (runs := measured.read(context, key, USED.get(asked, ()))):
+        if not asked:
+            continue
+        if runs := measured.read(context, key, USED.get(asked, ())):
             found[asked].append(runs)
-    ceiling = parts.ceiling(found[CEILING])
-    size = _common_size(ceiling)
-    beside = [parts.beside(runs) for runs in found[BESIDE]]
-    made = {
-        "ceiling": [{k: v for k, v in row.items() if k != "zero"} for row in ceiling],
-        "sequence": [parts.sequence(runs) for runs in found[SEQUENCE]],
-        "executor": {"size": size, "rows": parts.against_threads([r for r in ceiling if r["pool_size"] == size])},
-        "waits": [parts.waits(runs) for runs in found[WAITS]],
-        "beside": beside,
-        "zero": [*beside, *(_at_once(row) for row in ceiling if row["pool_size"] == size)],
-    }
+        else:
+            missing.append({"question": asked, **measured.uncounted(context, key)})
+    made = _made(found)
     verdicts = claims.verdicts(made, context.margin)
     words = {"headline": claims.headline(made, verdicts), "outside": "the section on computing"}
-    return {**words, "verdicts": verdicts, **made}
+    return {**words, "verdicts": verdicts, "missing": missing, **made}
+
+
+def _made(found: dict[str, list[list[Run]]]) -> Row:
+    """Return the rows of each question, each with a label of its own."""
+    ceiling = parts.ceiling(found[CEILING])
+    size = _common_size(ceiling)
+    same = [row for row in ceiling if row["pool_size"] == size]
+    beside = [parts.beside(runs) for runs in found[BESIDE]]
+    sequence = [parts.sequence(runs) for runs in found[SEQUENCE]]
+    waits = [parts.waits(runs) for runs in found[WAITS]]
+    clients.label(beside, "workload", "compute_in")
+    clients.label(sequence, "workload")
+    clients.label(waits, "traced")
+    return {
+        "ceiling": [{k: v for k, v in row.items() if k != "zero"} for row in ceiling],
+        "sequence": sequence,
+        "executor": {"size": size, "asked_size": EXECUTOR_SIZE, "rows": parts.against_threads(same)},
+        "waits": waits,
+        "beside": beside,
+        "zero": [*beside, *(_at_once(row) for row in same)],
+    }
 
 
 def _at_once(row: Row) -> Row:
@@ -66,8 +82,11 @@ def _question(context: Context, key: tuple[str, str, str]) -> str:
 
 
 def _common_size(ceiling: list[Row]) -> int | None:
-    """Return the pool size at which all clients were measured: the stated one, else the largest."""
-    clients = {row["client"] for row in ceiling}
-    sizes = {row["pool_size"] for row in ceiling}
-    shared = [n for n in sizes if {r["client"] for r in ceiling if r["pool_size"] == n} == clients]
+    """Return the pool size at which all clients of each workload were measured: the stated one, else the largest."""
+    every = clients.by_workload(ceiling).values()
+    shared = [n for n in {row["pool_size"] for row in ceiling} if all(_clients(r, n) == _clients(r) for r in every)]
     return EXECUTOR_SIZE if EXECUTOR_SIZE in shared else max(shared, default=None)
+
+
+def _clients(rows: list[Row], size: int | None = None) -> set[str]:
+    return {row["client"] for row in rows if size in (None, row["pool_size"])}

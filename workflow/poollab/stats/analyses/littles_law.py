@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from poollab.stats import littles_law_claims as claims
-from poollab.stats import measured, sizing, steps
+from poollab.stats import measured, sizing, steps, theory
 from poollab.stats.analyses import Context
 from poollab.stats.measured import Run
 
@@ -20,8 +20,6 @@ KEPT = 0.99
 SMALL = 0.10
 #: Where one of the two grew by this many times the other, the queue is called by that one alone.
 MAINLY = 2.0
-#: Sessions that are not for applications: PostgreSQL's own reserve for superusers.
-RESERVED = 3
 INSTANCES = (1, 2, 5, 10, 20, 50)
 HOLDS_MS = (1.0, 10.0, 100.0)
 #: A load that rises to the limit may pass it at its end, and its requests then lie closer than any client is prompt:
@@ -31,7 +29,8 @@ USED = ("overloaded", "generator-late")
 
 def build(context: Context) -> Row:
     """Return every step of every arm, the answers that follow, and the verdicts."""
-    found = {key: measured.read(context, key, USED) for key in measured.keys(context)}
+    keys = measured.keys(context)
+    found = {key: measured.read(context, key, USED) for key in keys}
     stepped = {key: runs for key, runs in found.items() if runs and steps.bounds(runs[0])}
     arms = sorted((_arm(runs) for runs in stepped.values()), key=lambda arm: (arm["connections"], arm["arm"]))
     machine = {**measured.machine(context), "database_cap_cores": _cap(stepped.values())}
@@ -50,6 +49,7 @@ def build(context: Context) -> Row:
         "machine": machine,
         "arms": arms,
         "others": others,
+        "missing": [measured.uncounted(context, key) for key in keys if not found[key]],
         "targets": sizing.targets(),
         **answers,
     }
@@ -107,10 +107,11 @@ def queue(row: Row, first: Row) -> str:
 
 def _other(runs: list[Run]) -> Row:
     """Return a condition at one rate, such as the same load with a longer hold."""
-    first, done = runs[0], [run.done for run in runs]
+    first, done = runs[0], [run.seen.where(run.rows.ok) for run in runs]
     hold = measured.pooled_mean([measured.hold_ns(rows) for rows in done])
     return {
         **{key: first.record[key] for key in ("workload", "arm", "limits")},
+        "client": first.client,
         "connections": first.size * first.processes,
         "runs": len(runs),
         "status": "+".join(sorted({str(run.record["status"]) for run in runs})),
@@ -136,9 +137,10 @@ def rule_of_thumb(arms: Sequence[Row], machine: Row) -> Row:
     """
     Return cores x 2 + spindles beside the connections that were really busy at the highest rate that was kept.
 
-    The table fits in memory, for which the rule counts no spindle. Cores are the database's cap, else the host's.
+    The table fits in memory, for which the rule counts no spindle. Cores are the host's, or the database's cap.
     """
-    cores = machine["database_cap_cores"] or machine["cpus"]
+    cap, cpus = machine["database_cap_cores"], machine["cpus"]
+    cores = theory.cores(cpus, cap) if cpus else cap
     kept = [(arm, step) for arm in arms if (step := last_kept(arm)) is not None]
     return {
         "cores": cores,
@@ -168,31 +170,30 @@ def budget(arms: Sequence[Row], machine: Row) -> list[Row]:
         {
             "instances": count,
             "limit": limit,
-            "reserved": RESERVED,
-            "each": (limit - RESERVED) // count,
+            "reserved": claims.RESERVED,
+            "each": (limit - claims.RESERVED) // count,
             "pool": largest,
             "together": count * largest,
-            "fits": count * largest <= limit - RESERVED,
+            "fits": count * largest <= limit - claims.RESERVED,
         }
         for count in INSTANCES
     ]
 
 
 def longer_holds(arms: Sequence[Row]) -> list[Row]:
-    """Return what each arm can complete at most, and how many connections its last kept rate needs, by hold time."""
-    rows = []
-    for arm in arms:
-        step = last_kept(arm)
-        rate = step["achieved_per_s"] if step else None
-        rows += [
-            {
-                "arm": arm["arm"],
-                "connections": arm["connections"],
-                "hold_ms": hold_ms,
-                "most_per_s": arm["connections"] / (hold_ms / 1e3),
-                "rate_per_s": rate,
-                "busy_at_rate": None if rate is None else rate * hold_ms / 1e3,
-            }
-            for hold_ms in HOLDS_MS
-        ]
-    return rows
+    """Return what each arm can complete at most, how many connections its last kept rate needs, and if it has them."""
+    kept = [(arm, last_kept(arm)) for arm in arms]
+    return [_longer(arm, step["achieved_per_s"] if step else None, ms) for arm, step in kept for ms in HOLDS_MS]
+
+
+def _longer(arm: Row, rate_per_s: float | None, hold_ms: float) -> Row:
+    needed = None if rate_per_s is None else rate_per_s * hold_ms / 1e3
+    return {
+        "arm": arm["arm"],
+        "connections": arm["connections"],
+        "hold_ms": hold_ms,
+        "most_per_s": arm["connections"] / (hold_ms / 1e3),
+        "rate_per_s": rate_per_s,
+        "needed_at_rate": needed,
+        "enough": None if needed is None else needed <= arm["connections"],
+    }
