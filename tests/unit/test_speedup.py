@@ -22,6 +22,10 @@ Maybe = float | None
         ([0.8, 0.8, 1.0], SLOWER),
         ([1.2, 1.0, 1.0], NOT_REPRODUCED),
         ([1.2, 0.8, 0.8], NOT_REPRODUCED),
+        # A pass that points the other way contradicts a majority, however little.
+        ([1.2, 1.2, 0.99], NOT_REPRODUCED),
+        ([0.8, 1.01, 0.8], NOT_REPRODUCED),
+        ([1.2, 1.2, 1.01], FASTER),
         ([1.2, 1.2, None], FASTER),
         ([1.2, 1.0, None], CANNOT_TELL),
         ([1.2, None, None], CANNOT_TELL),
@@ -45,7 +49,8 @@ def test_only_a_strict_majority_of_passes_confirms(ratios: list[Maybe], expected
     ("ratios", "expected"),
     [
         ([1.0, 1.2, 1.2], FASTER),
-        ([1.2, 0.8, 0.8], SLOWER),
+        ([0.95, 0.8, 0.8], SLOWER),
+        ([1.2, 0.8, 0.8], NOT_REPRODUCED),
         ([1.2, 1.0, 1.0], NO_DIFFERENCE),
         ([1.2, 1.0, 0.8], NOT_REPRODUCED),
         ([1.2, 1.0, None], CANNOT_TELL),

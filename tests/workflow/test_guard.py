@@ -72,6 +72,7 @@ def test_a_busy_host_stops_the_study_and_nothing_is_lost(keen: Project) -> None:
     assert "2 blocks" in page
 
 
+@pytest.mark.slow
 def test_a_study_told_to_wait_goes_on_by_itself(keen: Project) -> None:
     """With on_stop: wait the same command cools down, goes on in a new block and ends with exit 0."""
     safety = {**KEEN, "on_stop": "wait", "max_waits": 2}

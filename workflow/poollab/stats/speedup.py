@@ -72,7 +72,8 @@ def word(ratios: Sequence[float | None], threshold: float, passes: int, *, first
     Where the first pass decides what else is measured, one within the threshold is no difference, and otherwise a
     strict majority of all passes must be beyond the threshold in its direction. Where it decides nothing, or is lost,
     a strict majority of all passes in any direction is the answer. A difference of a single pass is confirmed by
-    nothing.
+    nothing, and none is confirmed that any pass contradicts (a ratio on the other side of 1): where equal arms differ
+    by chance in two passes of three, the third mostly does.
     """
     found = [direction(ratio, threshold) for ratio in ratios]
     first = found[0] if found and first_decides else None
@@ -81,7 +82,8 @@ def word(ratios: Sequence[float | None], threshold: float, passes: int, *, first
     votes = {way: found.count(way) for way in ([1, -1, 0] if first is None else [first])}
     most = max(votes, key=lambda way: votes[way])
     if votes[most] > passes / 2 and (most == 0 or passes > 1):
-        return {1: FASTER, -1: SLOWER, 0: NO_DIFFERENCE}[most]
+        contradicted = any(ratio is not None and (ratio - 1) * most < 0 for ratio in ratios)
+        return NOT_REPRODUCED if contradicted else {1: FASTER, -1: SLOWER, 0: NO_DIFFERENCE}[most]
     # What is missing could still make a majority.
     missing = passes - sum(way is not None for way in found)
     return CANNOT_TELL if votes[most] + missing > passes / 2 else NOT_REPRODUCED
