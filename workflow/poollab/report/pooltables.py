@@ -14,8 +14,12 @@ ROLES: Final = ("baseline", "candidate")
 CLEAR: Final = 0.5
 #: With fewer check-outs that had a choice nothing is said of the order.
 ENOUGH_CHOICES: Final = 20
-#: Stands next to a ratio of check-outs whose callers did not take turns alike.
-INTERLEAVE: Final = "the arms interleave differently"
+#: Marks a ratio of check-outs whose callers did not take turns alike, and what it means.
+INTERLEAVE: Final = "\u2021"
+INTERLEAVE_NOTE: Final = (
+    f"{INTERLEAVE} The arms interleave differently: their mean numbers of check-outs under way differ by more than 1.5 "
+    "times, so a ratio of single check-outs compares unlike things."
+)
 
 
 def _bodies(rows: list[Row], shown: Callable[[Row], list[Cell]]) -> list[tuple[str, list[Row]]]:
@@ -56,6 +60,7 @@ def speedup(rows: list[Row], *, first_decides: bool) -> Table:
     def shown(row: Row) -> list[Cell]:
         one, other = (row["arms"][role]["times"] for role in ROLES)
         return [
+            cells.text(_word(row)),
             measures.ms(one["mean_ns"], 3),
             measures.ms(other["mean_ns"], 3),
             _ratio(row, "ratio", "ratio_min", "ratio_max"),
@@ -66,7 +71,6 @@ def speedup(rows: list[Row], *, first_decides: bool) -> Table:
                 " / ".join(words.MISSING if t["spread"] is None else f"{t['spread']:.0%}" for t in (one, other))
             ),
             cells.number(words.scale(row["unhurried_share"], 100), 0, missing="not recorded"),
-            cells.text(_word(row)),
         ]
 
     once = "; a row whose arms did not differ in the first pass has that pass only" if first_decides else ""
@@ -75,6 +79,7 @@ def speedup(rows: list[Row], *, first_decides: bool) -> Table:
         f"Time of an iteration, baseline / candidate: above 1 the candidate is faster; n = {len(rows)} rows",
         [
             column("row"),
+            column("word"),
             column("baseline mean", "ms"),
             column("candidate mean", "ms"),
             column("ratio of means", "smallest and largest pass"),
@@ -84,7 +89,6 @@ def speedup(rows: list[Row], *, first_decides: bool) -> Table:
             column("n", "iterations"),
             column("spread", "standard deviation / mean"),
             column("holds and pauses", "% of the clock"),
-            column("word"),
         ],
         _bodies(rows, shown),
         [
@@ -96,7 +100,8 @@ def speedup(rows: list[Row], *, first_decides: bool) -> Table:
                 "and 3 beyond p95. How many check-outs there were is in the table of waits. Holds and pauses: what the "
                 "drawn holds and the stated pauses would take alone, in the arm where that is less of the clock; above "
                 "90 % a row is called hold-bound, since the pool has too little of its clock to make a difference."
-            )
+            ),
+            INTERLEAVE_NOTE,
         ],
     )
 
@@ -137,6 +142,7 @@ def waits(rows: list[Row]) -> Table:
         _bodies(rows, shown),
         [
             WEAK_NOTE,
+            INTERLEAVE_NOTE,
             (
                 "A check-out is due when its wave begins, and every further one of a caller when it has given back the "
                 "connection of before. Mean concurrency, baseline / candidate: times of all check-outs, from asking "
