@@ -27,7 +27,8 @@ def test_a_stepped_clock_is_noted_and_changes_no_interval(
         return readings[-1]
 
     # The measuring process's own view of the clock; the machine's is not touched.
-    monkeypatch.setattr(cell, "time", SimpleNamespace(time=wall, sleep=time.sleep, monotonic_ns=time.monotonic_ns))
+    steady = {name: getattr(time, name) for name in ("sleep", "monotonic", "monotonic_ns")}
+    monkeypatch.setattr(cell, "time", SimpleNamespace(time=wall, **steady))
     plan = studies.one_cell(LIGHT, {"uniform": {"every_ms": 10}})
     record, rows = labs.run(lab, plan, tmp_path)
     assert len(readings) == 2

@@ -90,6 +90,7 @@ def test_a_study_told_to_wait_goes_on_by_itself(keen: Project) -> None:
     assert keen.record("environment.json")["blocks"][0]["waited_s"] > 5
 
 
+@pytest.mark.slow
 def test_a_busy_host_is_waited_for_before_a_cell(keen: Project) -> None:
     """A host that is busy when a cell is due delays it, with one line that says for what."""
     with burners():

@@ -116,10 +116,10 @@ def test_a_deleted_results_folder_starts_over(finished: Project) -> None:
     assert len(finished.runs()) == 4
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("requests.parquet", "analysis.json")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("runs.parquet", "requests.parquet", "analysis.json")]
 
 
-@pytest.mark.parametrize("name", ["conditions.csv", "runs.parquet", *SLOW])
+@pytest.mark.parametrize("name", ["conditions.csv", *SLOW])
 def test_a_damaged_table_is_made_again_and_never_published(finished: Project, name: str) -> None:
     """A table of the whole study that lost its end is made again with the same bytes, and no cell is measured."""
     path, cells = finished.results / name, finished.cells()
